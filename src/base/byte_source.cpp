@@ -1,0 +1,231 @@
+#include "base/byte_source.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace tensordiff {
+namespace {
+
+// A mapped file as the SIGBUS handler sees it. The table is fixed, because a signal handler may
+// neither allocate nor lock.
+struct GuardedRange {
+  std::atomic<uintptr_t> begin{0};
+  std::atomic<uintptr_t> end{0};
+  std::atomic<bool> cut{false};
+};
+
+// Files beyond this many at once are mapped without a guard of their own.
+constexpr std::size_t kGuardedMax = 65536;
+std::array<GuardedRange, kGuardedMax> guarded;
+std::mutex guarded_mutex;
+std::size_t guarded_next = 0;
+
+// Puts zeros where the file no longer reaches, and notes it. Only async-signal-safe calls.
+void on_bus_error(int signal, siginfo_t* info, void*) {
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  for (GuardedRange& range : guarded) {
+    const uintptr_t begin = range.begin.load();
+    const uintptr_t end = range.end.load();
+    if (begin == 0 || address < begin || address >= end) continue;
+    const uintptr_t page = address & ~static_cast<uintptr_t>(4095);
+    void* zeros = mmap(reinterpret_cast<void*>(page), end - page, PROT_READ,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (zeros == MAP_FAILED) break;
+    range.cut.store(true);
+    return;
+  }
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+void install_bus_handler() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action = {};
+    action.sa_sigaction = on_bus_error;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGBUS, &action, nullptr);
+  });
+}
+
+GuardedRange* guard(uintptr_t begin, uintptr_t end) {
+  install_bus_handler();
+  const std::scoped_lock lock(guarded_mutex);
+  for (std::size_t tried = 0; tried < kGuardedMax; ++tried) {
+    GuardedRange& range = guarded[guarded_next++ % kGuardedMax];
+    if (range.begin.load() != 0) continue;
+    range.cut.store(false);
+    range.end.store(end);
+    range.begin.store(begin);
+    return &range;
+  }
+  return nullptr;
+}
+
+// The owner behind every Bytes: knows whether they can still be trusted.
+struct Owner {
+  virtual ~Owner() = default;
+  virtual bool intact() const { return true; }
+};
+
+struct MemoryOwner : Owner {
+  explicit MemoryOwner(std::string text) : memory(std::move(text)) {}
+  std::string memory;
+};
+
+struct MappingOwner : Owner {
+  MappingOwner(void* begin, uint64_t count)
+      : address(begin),
+        size(count),
+        range(guard(reinterpret_cast<uintptr_t>(begin),
+                    reinterpret_cast<uintptr_t>(begin) + count)) {}
+  MappingOwner(const MappingOwner&) = delete;
+  MappingOwner& operator=(const MappingOwner&) = delete;
+  ~MappingOwner() override {
+    if (range) range->begin.store(0);
+    munmap(address, size);
+  }
+  bool intact() const override { return !range || !range->cut.load(); }
+
+  void* address;
+  uint64_t size;
+  GuardedRange* range;
+};
+
+// Every owner is stored as the Owner it is, so that intact() may ask it.
+std::shared_ptr<const void> erase(std::shared_ptr<const Owner> owner) {
+  const Owner* address = owner.get();
+  return {std::move(owner), address};
+}
+
+Result<Bytes> map_descriptor(int file, uint64_t size) {
+  if (size == 0) return bytes_of("");
+  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (address == MAP_FAILED) return Error("cannot map it: {}", std::strerror(errno));
+  auto owner = std::make_shared<MappingOwner>(address, size);
+  return Bytes{{static_cast<const std::byte*>(address), size}, erase(std::move(owner))};
+}
+
+}  // namespace
+
+bool Bytes::intact() const {
+  return !owner || static_cast<const Owner*>(owner.get())->intact();
+}
+
+Bytes bytes_of(std::string memory) {
+  auto owner = std::make_shared<MemoryOwner>(std::move(memory));
+  const ByteView view = as_bytes(owner->memory);
+  return {view, erase(std::move(owner))};
+}
+
+struct ByteSource::Shared {
+  uint64_t size = 0;
+  Bytes bytes;  // Set when they are there from the start,
+  Make make;    // and this when they are not.
+  std::mutex mutex;
+  std::weak_ptr<const Bytes> made;
+};
+
+ByteSource::ByteSource(Bytes bytes) : shared_(std::make_shared<Shared>()), size_(bytes.size()) {
+  shared_->size = bytes.size();
+  shared_->bytes = std::move(bytes);
+}
+
+ByteSource::ByteSource(uint64_t size, Make make)
+    : shared_(std::make_shared<Shared>()), size_(size) {
+  shared_->size = size;
+  shared_->make = std::move(make);
+}
+
+uint64_t ByteSource::size() const { return size_; }
+bool ByteSource::ready() const { return !shared_ || !shared_->make; }
+
+Result<Bytes> ByteSource::open() const {
+  if (!shared_) return Bytes{};
+  if (!shared_->make) return shared_->bytes.slice(offset_, size_);
+
+  const std::scoped_lock lock(shared_->mutex);
+  std::shared_ptr<const Bytes> made = shared_->made.lock();
+  if (!made) {
+    made = std::make_shared<const Bytes>(TRY(shared_->make()));
+    if (made->size() != shared_->size)
+      return Error("{} bytes expected, {} found", shared_->size, made->size());
+    shared_->made = made;
+  }
+  // The Bytes handed out keep `made` alive, and through it the memory, under the real owner.
+  struct Lease : Owner {
+    explicit Lease(std::shared_ptr<const Bytes> held) : bytes(std::move(held)) {}
+    bool intact() const override { return bytes->intact(); }
+    std::shared_ptr<const Bytes> bytes;
+  };
+  return Bytes{made->view.subspan(offset_, size_), erase(std::make_shared<Lease>(made))};
+}
+
+ByteSource ByteSource::slice(uint64_t offset, uint64_t count) const {
+  ByteSource part = *this;
+  part.offset_ += offset;
+  part.size_ = count;
+  return part;
+}
+
+bool ByteSource::same_as(const ByteSource& other) const {
+  return shared_ == other.shared_ && offset_ == other.offset_ && size_ == other.size_;
+}
+
+Result<Bytes> map_file(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return Error("cannot open it: {}", std::strerror(errno));
+  struct stat info = {};
+  Result<Bytes> mapped = Error("not a regular file");
+  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode))
+    mapped = map_descriptor(file, static_cast<uint64_t>(info.st_size));
+  close(file);
+  return mapped;
+}
+
+Result<SpillFile> SpillFile::create() {
+  const char* folder = std::getenv("TMPDIR");
+  std::string path = folder && *folder ? folder : "/tmp";
+  int file = open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0) {
+    // Not every file system has O_TMPFILE: make a file of a random name and unlink it at once.
+    path += "/tensordiff-XXXXXX";
+    file = mkostemp(path.data(), O_CLOEXEC);
+    if (file >= 0) unlink(path.c_str());
+  }
+  if (file < 0) return Error("cannot make a temporary file: {}", std::strerror(errno));
+  return SpillFile(file);
+}
+
+SpillFile::SpillFile(SpillFile&& other) noexcept : file_(other.file_), size_(other.size_) {
+  other.file_ = -1;
+}
+
+SpillFile::~SpillFile() {
+  if (file_ >= 0) close(file_);
+}
+
+Result<void> SpillFile::append(ByteView bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return Error("cannot write a temporary file: {}", std::strerror(errno));
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    size_ += static_cast<uint64_t>(written);
+  }
+  return {};
+}
+
+Result<Bytes> SpillFile::map() && { return map_descriptor(file_, size_); }
+
+}  // namespace tensordiff

@@ -1,0 +1,128 @@
+#include "base/text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tensordiff {
+namespace {
+
+constexpr uint32_t kBroken = 0xffffffff;
+
+bool continues(std::string_view text, std::size_t at) {
+  return at < text.size() && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80;
+}
+
+// Decodes the character at `at`. Broken bytes are kBroken and one byte long.
+uint32_t decode(std::string_view text, std::size_t at, std::size_t& length) {
+  const auto byte = [&](std::size_t i) { return static_cast<uint8_t>(text[at + i]); };
+  length = 1;
+  if (byte(0) < 0x80) return byte(0);
+  const std::size_t size = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+  if (byte(0) < 0xc2 || byte(0) > 0xf4) return kBroken;
+  uint32_t point = byte(0) & (0x7fU >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    if (!continues(text, at + i)) return kBroken;
+    point = point << 6 | (byte(i) & 0x3f);
+  }
+  const uint32_t least = size == 4 ? 0x10000 : size == 3 ? 0x800 : 0x80;
+  if (point < least || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) return kBroken;
+  length = size;
+  return point;
+}
+
+// Characters that move the cursor, change the direction of writing or cannot be seen.
+bool harmful(uint32_t point) {
+  return point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0x200b && point <= 0x200f) ||
+         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) ||
+         point == 0xfeff || (point >= 0xfff9 && point <= 0xfffb);
+}
+
+}  // namespace
+
+std::string printable(std::string_view name, std::size_t length_max) {
+  std::string out;
+  std::size_t length = 0;
+  for (std::size_t at = 0; at < name.size(); at += length) {
+    if (out.size() >= length_max) return out + "…";
+    const uint32_t point = decode(name, at, length);
+    if (point == kBroken) {
+      out += fmt::format("\\x{:02x}", static_cast<uint8_t>(name[at]));
+    } else if (harmful(point)) {
+      out += point < 0x100 ? fmt::format("\\x{:02x}", point) : fmt::format("\\u{:04x}", point);
+    } else {
+      out += name.substr(at, length);
+    }
+  }
+  return out;
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  std::size_t length = 0;
+  for (std::size_t at = 0; at < text.size(); at += length) {
+    const bool broken = decode(text, at, length) == kBroken;
+    out += broken ? std::string_view("\xef\xbf\xbd") : text.substr(at, length);
+  }
+  return out;
+}
+
+bool is_utf8(std::string_view text) {
+  std::size_t length = 0;
+  for (std::size_t at = 0; at < text.size(); at += length)
+    if (decode(text, at, length) == kBroken) return false;
+  return true;
+}
+
+std::string human_bytes(uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  constexpr std::string_view kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return fmt::format("{:.{}f} {}", value, value < 10 ? 1 : 0, kUnits[unit]);
+}
+
+std::string human_count(uint64_t count) {
+  std::string digits = fmt::format("{}", count);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string human_number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return fmt::format("{:.3g}", value);
+}
+
+std::string shape_text(const std::vector<uint64_t>& shape) {
+  std::string out = "[";
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    out += fmt::format("{}{}", axis ? ", " : "", shape[axis]);
+  return out + "]";
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace tensordiff

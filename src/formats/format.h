@@ -1,0 +1,80 @@
+// A file format the tool can open, and the list of them.
+//
+// To add one: write formats/<name>.cpp and add <name> to the list below. formats_test.cpp will then
+// ask for a fixture in tests/data/formats.
+
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+#include "tensor/catalog.h"
+
+namespace tensordiff {
+
+// Limits that hold before anything is allocated. Every error that comes of one names it.
+struct Limits {
+  uint64_t pickle_bytes_max = 256ULL << 20;
+  uint64_t json_bytes_max = 64ULL << 20;       // Index and config files.
+  uint64_t header_bytes_max = 100'000'000;     // safetensors header, by its specification.
+  uint64_t members_max = 1'000'000;            // Of one archive.
+  uint64_t tensors_max = 2'000'000;            // Of one file.
+  uint64_t expanded_bytes_max = 64ULL << 30;   // All that is decompressed out of one archive.
+  uint64_t input_bytes_max = UINT64_MAX;       // --limit-size
+  int nesting_max = 2;                         // Archive in archive: dumps.zip -> 0_query.pth.
+};
+
+// One file as a format sees it.
+struct Input {
+  std::string name;    // Its path inside the whole input, for messages only: never opened.
+  ByteSource source;
+  Limits limits;
+  int depth = 0;       // How many archives it lies in.
+  // Another file beside this one, by plain file name. Refuses anything but a name in the same
+  // folder; nothing beside a file in memory.
+  std::function<Result<ByteSource>(std::string_view name)> sibling;
+};
+
+struct Format {
+  std::string_view name;
+  std::string_view summary;                     // One line for --help and docs/formats.md.
+  std::string_view extensions;                  // ".pt .pth": what it usually is called.
+  bool (*recognises)(const Bytes& file);        // By content alone, and cheap.
+  Result<Catalog> (*open)(const Input& input);  // Parses the index; reads no tensor elements.
+};
+
+namespace formats {
+
+extern const Format torch_zip;
+extern const Format torch_legacy;
+extern const Format safetensors;
+extern const Format npy;
+extern const Format npz;
+extern const Format pickle;
+extern const Format zip;
+extern const Format tar;
+extern const Format gzip;
+
+// Tried in this order: the particular before the general (a torch file and an npz are zips too),
+// and formats with a magic number before those without.
+inline constexpr const Format* kAll[] = {
+    &torch_zip, &npz, &zip, &torch_legacy, &npy, &gzip, &tar, &safetensors, &pickle,
+};
+
+}  // namespace formats
+
+struct OpenOptions {
+  std::string_view format;  // Name of a Format to use instead of detection; empty: detect.
+  Limits limits;
+};
+
+// Opens a file, or a folder of files, at a path the user gave.
+Result<Catalog> open_model(const std::string& path, const OpenOptions& options = {});
+
+// Opens one file that is already at hand. Tensor names are those of the file itself.
+Result<Catalog> open_input(const Input& input, std::string_view format = {});
+
+}  // namespace tensordiff

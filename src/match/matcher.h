@@ -1,0 +1,80 @@
+// Which tensor of a answers to which of b: strategies, tried in turn on what the last left over.
+//
+// To add one: write match/<name>.cpp and add it to the list below.
+
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "tensor/catalog.h"
+
+namespace tensordiff {
+
+struct Pair {
+  std::size_t a = 0;  // Indexes into the catalogs' tensors.
+  std::size_t b = 0;
+  std::optional<int64_t> layer;  // Of a.
+  std::string stage;
+  std::string_view matched_by;
+};
+
+struct Matching {
+  std::vector<Pair> pairs;  // In display order.
+  std::vector<std::size_t> only_a;
+  std::vector<std::size_t> only_b;
+  std::vector<std::string> notes;  // What was assumed, e.g. that layer 3 of b is layer 1 of a.
+};
+
+struct MatchOptions {
+  std::vector<std::string> strategies;  // Names of matchers; empty: all, in order.
+};
+
+// What a strategy sees: both inputs, and which of their tensors are still free.
+struct MatchInput {
+  const Catalog& a;
+  const Catalog& b;
+  std::vector<std::size_t> free_a;
+  std::vector<std::size_t> free_b;
+  const MatchOptions& options;
+};
+
+struct Proposal {
+  std::vector<Pair> pairs;
+  std::vector<std::string> notes;
+};
+
+struct Matcher {
+  std::string_view name;
+  std::string_view summary;  // When it pairs two tensors, in one line.
+  Proposal (*propose)(const MatchInput& input);
+};
+
+namespace matchers {
+
+extern const Matcher layer_stage;
+extern const Matcher exact;
+
+// Tried in this order: the more a strategy knows of a name's meaning, the sooner.
+inline constexpr const Matcher* kAll[] = {&layer_stage, &exact};
+
+}  // namespace matchers
+
+Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& options = {});
+
+// The 13 stages of a transformer layer in the order in which they are computed.
+std::span<const std::string_view> known_stages();
+
+// What a name says of where in a model its tensor belongs: "12_query", "rank_0/12_query".
+struct LayerStage {
+  int64_t layer = 0;
+  std::string stage;
+  std::string folder;  // What stands before it, "" for none.
+};
+std::optional<LayerStage> parse_layer_stage(std::string_view name);
+
+}  // namespace tensordiff

@@ -1,0 +1,33 @@
+// The whole tool as one function: open, match, align, compare, explain. Read pipeline.cpp first.
+
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "align/aligner.h"
+#include "compare/comparison.h"
+#include "formats/format.h"
+#include "match/matcher.h"
+#include "report/report.h"
+
+namespace tensordiff {
+
+struct Request {
+  std::string a;
+  std::string b;
+  OpenOptions open;
+  MatchOptions match;
+  AlignOptions align;
+  CompareOptions compare;
+  std::vector<std::string> paths;      // Only tensors whose name starts so; `*` globs allowed.
+  std::string ignore_regex;            // Not tensors whose name this finds.
+  bool shape_only = false;             // Compare names, dtypes and shapes; read no elements.
+  bool unpaired_stats = false;         // Statistics of unpaired tensors too.
+  // Called from time to time with the bytes done and the bytes in all; may be empty.
+  std::function<void(uint64_t done, uint64_t total)> progress;
+};
+
+Result<Report> compare_models(const Request& request);
+
+}  // namespace tensordiff

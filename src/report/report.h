@@ -1,0 +1,70 @@
+// The whole result of a comparison, as a plain value. Computing ends here and showing begins.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "align/aligner.h"
+#include "compare/comparison.h"
+#include "tensor/catalog.h"
+
+namespace tensordiff {
+
+// One side, as a whole.
+struct Side {
+  std::string path;
+  std::string format;
+  uint64_t tensors = 0;
+  uint64_t elements = 0;
+  uint64_t bytes = 0;
+  std::vector<Problem> problems;
+};
+
+struct TensorId {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::string fault;  // Why it could not be read; empty when it could.
+};
+
+struct PairRow {
+  std::size_t index = 0;
+  TensorId a, b;
+  std::optional<int64_t> layer;
+  std::string stage;
+  std::string_view matched_by;
+  Shape shape;              // The one they were compared in.
+  std::vector<Step> steps;
+  Comparison comparison;    // Its numbers are unset where status is incomparable or error.
+  std::string message;      // Why it is incomparable or an error, or a note; empty for none.
+};
+
+struct FirstDivergence {
+  std::size_t pair = 0;
+  bool created = false;     // Its inputs agree, so that the error is made here and not carried.
+  std::string explanation;
+};
+
+struct Summary {
+  uint64_t identical = 0, equal = 0, close = 0, different = 0, incomparable = 0, error = 0;
+  std::string_view verdict;  // same, close, different, trouble
+};
+
+struct Report {
+  Side a, b;
+  Summary summary;
+  std::optional<FirstDivergence> first_divergence;
+  std::vector<PairRow> pairs;  // In display order.
+  // Tensors without a partner, with what the renderers need to show of them.
+  struct Unpaired {
+    TensorId id;
+    Stats stats;  // Only when asked for (--stats, -o json).
+  };
+  std::vector<Unpaired> only_a, only_b;
+  std::vector<std::string> notes;  // What pairing and alignment assumed.
+};
+
+}  // namespace tensordiff

@@ -1,0 +1,185 @@
+#include "tensor/dtype.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace tensordiff {
+namespace {
+
+using enum Kind;
+
+// Tolerances are those of torch.testing.assert_close, and of TransformerEngine for f8.
+constexpr DTypeInfo kTypes[] = {
+    // dtype, name, kind, bits, mantissa, rtol, atol
+    {DType::f64, "f64", floating, 64, 52, 1e-7, 1e-7},
+    {DType::f32, "f32", floating, 32, 23, 1.3e-6, 1e-5},
+    {DType::f16, "f16", floating, 16, 10, 1e-3, 1e-5},
+    {DType::bf16, "bf16", floating, 16, 7, 1.6e-2, 1e-5},
+    {DType::f8_e4m3, "f8_e4m3", floating, 8, 3, 0.125, 0.0675},
+    {DType::f8_e5m2, "f8_e5m2", floating, 8, 2, 0.25, 0.125},
+    {DType::f8_e4m3fnuz, "f8_e4m3fnuz", floating, 8, 3, 0.125, 0.0675},
+    {DType::f8_e5m2fnuz, "f8_e5m2fnuz", floating, 8, 2, 0.25, 0.125},
+    {DType::f8_e8m0, "f8_e8m0", floating, 8, 0, 0, 0},
+    {DType::f6_e2m3, "f6_e2m3", floating, 6, 3, 0.125, 0.0675},
+    {DType::f6_e3m2, "f6_e3m2", floating, 6, 2, 0.25, 0.125},
+    {DType::f4_e2m1, "f4_e2m1", floating, 4, 1, 0.25, 0.125},
+    {DType::i64, "i64", signed_int, 64, -1, 0, 0},
+    {DType::i32, "i32", signed_int, 32, -1, 0, 0},
+    {DType::i16, "i16", signed_int, 16, -1, 0, 0},
+    {DType::i8, "i8", signed_int, 8, -1, 0, 0},
+    {DType::u64, "u64", unsigned_int, 64, -1, 0, 0},
+    {DType::u32, "u32", unsigned_int, 32, -1, 0, 0},
+    {DType::u16, "u16", unsigned_int, 16, -1, 0, 0},
+    {DType::u8, "u8", unsigned_int, 8, -1, 0, 0},
+    {DType::boolean, "bool", boolean, 8, -1, 0, 0},
+    {DType::c64, "c64", complex, 64, 23, 1.3e-6, 1e-5},
+    {DType::c128, "c128", complex, 128, 52, 1e-7, 1e-7},
+};
+
+template <class T>
+T load(const std::byte* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+struct SmallFloat {
+  int exponent_bits;
+  int mantissa_bits;
+  int bias;
+};
+
+double small_float_value(unsigned bits, SmallFloat layout) {
+  const unsigned mantissa = bits & ((1U << layout.mantissa_bits) - 1);
+  const unsigned exponent = bits >> layout.mantissa_bits & ((1U << layout.exponent_bits) - 1);
+  const bool negative = bits >> (layout.mantissa_bits + layout.exponent_bits) & 1;
+  const double fraction = std::ldexp(mantissa, -layout.mantissa_bits);
+  const double size = exponent == 0
+                          ? std::ldexp(fraction, 1 - layout.bias)
+                          : std::ldexp(1 + fraction, static_cast<int>(exponent) - layout.bias);
+  return negative ? -size : size;
+}
+
+double f16_value(uint16_t bits) {
+  if ((bits & 0x7c00) != 0x7c00) return small_float_value(bits, {5, 10, 15});
+  if (bits & 0x3ff) return std::numeric_limits<double>::quiet_NaN();
+  return bits & 0x8000 ? -std::numeric_limits<double>::infinity()
+                       : std::numeric_limits<double>::infinity();
+}
+
+double bf16_value(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+double f8_value(DType dtype, unsigned bits) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  switch (dtype) {
+    case DType::f8_e4m3: return (bits & 0x7f) == 0x7f ? kNan : small_float_value(bits, {4, 3, 7});
+    case DType::f8_e5m2: return f16_value(static_cast<uint16_t>(bits << 8));
+    case DType::f8_e4m3fnuz: return bits == 0x80 ? kNan : small_float_value(bits, {4, 3, 8});
+    case DType::f8_e5m2fnuz: return bits == 0x80 ? kNan : small_float_value(bits, {5, 2, 16});
+    default: return bits == 0xff ? kNan : std::ldexp(1.0, static_cast<int>(bits) - 127);
+  }
+}
+
+std::array<float, 256> make_f8_table(DType dtype) {
+  std::array<float, 256> table;
+  for (unsigned bits = 0; bits < 256; ++bits)
+    table[bits] = static_cast<float>(f8_value(dtype, bits));
+  return table;
+}
+
+template <class Stored>
+void decode_as(const std::byte* elements, std::size_t count, double* values) {
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = static_cast<double>(load<Stored>(elements + i * sizeof(Stored)));
+}
+
+// Unpacked f6 and f4, which have neither infinities nor NaN.
+void decode_small(SmallFloat layout, const std::byte* elements, std::size_t count,
+                  double* values) {
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = small_float_value(std::to_integer<unsigned>(elements[i]), layout);
+}
+
+}  // namespace
+
+const DTypeInfo& info(DType dtype) { return kTypes[static_cast<std::size_t>(dtype)]; }
+
+std::optional<DType> dtype_named(std::string_view name) {
+  for (const DTypeInfo& type : kTypes)
+    if (type.name == name) return type.dtype;
+  return std::nullopt;
+}
+
+DType coarser(DType a, DType b) {
+  // An integer is exact, so against a float the float sets the tolerance.
+  const int bits_a = info(a).mantissa_bits;
+  const int bits_b = info(b).mantissa_bits;
+  if (bits_a < 0 || bits_b < 0) return bits_a < 0 ? b : a;
+  return bits_b < bits_a ? b : a;
+}
+
+const float* f8_table(DType dtype) {
+  static const std::array<float, 256> tables[] = {
+      make_f8_table(DType::f8_e4m3), make_f8_table(DType::f8_e5m2),
+      make_f8_table(DType::f8_e4m3fnuz), make_f8_table(DType::f8_e5m2fnuz),
+      make_f8_table(DType::f8_e8m0)};
+  return tables[static_cast<int>(dtype) - static_cast<int>(DType::f8_e4m3)].data();
+}
+
+double decode_one(DType dtype, const std::byte* element) {
+  double parts[2] = {};
+  decode(dtype, element, 1, parts);
+  return parts[0];
+}
+
+void decode(DType dtype, const std::byte* elements, std::size_t count, double* values) {
+  switch (dtype) {
+    case DType::f64: return decode_as<double>(elements, count, values);
+    case DType::f32: return decode_as<float>(elements, count, values);
+    case DType::f16:
+      for (std::size_t i = 0; i < count; ++i) values[i] = f16_value(load<uint16_t>(elements + 2 * i));
+      return;
+    case DType::bf16:
+      for (std::size_t i = 0; i < count; ++i)
+        values[i] = bf16_value(load<uint16_t>(elements + 2 * i));
+      return;
+    case DType::f8_e4m3: case DType::f8_e5m2: case DType::f8_e4m3fnuz: case DType::f8_e5m2fnuz:
+    case DType::f8_e8m0: {
+      const float* table = f8_table(dtype);
+      for (std::size_t i = 0; i < count; ++i) values[i] = table[std::to_integer<int>(elements[i])];
+      return;
+    }
+    case DType::f6_e2m3: return decode_small({2, 3, 1}, elements, count, values);
+    case DType::f6_e3m2: return decode_small({3, 2, 3}, elements, count, values);
+    case DType::f4_e2m1: return decode_small({2, 1, 1}, elements, count, values);
+    case DType::u8: return decode_as<uint8_t>(elements, count, values);
+    case DType::i64: return decode_as<int64_t>(elements, count, values);
+    case DType::i32: return decode_as<int32_t>(elements, count, values);
+    case DType::i16: return decode_as<int16_t>(elements, count, values);
+    case DType::i8: return decode_as<int8_t>(elements, count, values);
+    case DType::u64: return decode_as<uint64_t>(elements, count, values);
+    case DType::u32: return decode_as<uint32_t>(elements, count, values);
+    case DType::u16: return decode_as<uint16_t>(elements, count, values);
+    case DType::boolean:
+      for (std::size_t i = 0; i < count; ++i) values[i] = elements[i] != std::byte{0};
+      return;
+    case DType::c64: return decode_as<float>(elements, 2 * count, values);
+    case DType::c128: return decode_as<double>(elements, 2 * count, values);
+  }
+}
+
+void swap_bytes(DType dtype, std::byte* elements, std::size_t count) {
+  std::size_t size = item_bytes(dtype);
+  if (is_complex(dtype)) size /= 2, count *= 2;
+  if (size < 2) return;
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t low = 0, high = size - 1; low < high; ++low, --high)
+      std::swap(elements[i * size + low], elements[i * size + high]);
+}
+
+}  // namespace tensordiff

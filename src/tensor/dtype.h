@@ -1,0 +1,62 @@
+// The element types a tensor can have, as one table: adding a type is adding a row.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/byte_source.h"
+
+namespace tensordiff {
+
+// clang-format off
+enum class DType : uint8_t {
+  f64, f32, f16, bf16,
+  f8_e4m3, f8_e5m2, f8_e4m3fnuz, f8_e5m2fnuz, f8_e8m0,
+  f6_e2m3, f6_e3m2, f4_e2m1,
+  i64, i32, i16, i8, u64, u32, u16, u8, boolean,
+  c64, c128,
+};
+// clang-format on
+
+enum class Kind : uint8_t { floating, signed_int, unsigned_int, boolean, complex };
+
+struct DTypeInfo {
+  DType dtype;
+  std::string_view name;
+  Kind kind;
+  uint8_t bits;            // Of one element as stored; less than 8 for packed types.
+  int8_t mantissa_bits;    // Stored bits of the fraction, of the parts for complex; -1: no float.
+  double rtol;             // Default tolerance of a pair whose coarser type is this one.
+  double atol;
+};
+
+const DTypeInfo& info(DType dtype);
+inline std::string_view name_of(DType dtype) { return info(dtype).name; }
+std::optional<DType> dtype_named(std::string_view name);
+
+inline bool is_float(DType dtype) { return info(dtype).kind == Kind::floating; }
+inline bool is_complex(DType dtype) { return info(dtype).kind == Kind::complex; }
+inline bool is_integer(DType dtype) { return !is_float(dtype) && !is_complex(dtype); }
+// Bytes of one element once it is read: packed types (f6, f4) are unpacked to a byte each.
+inline std::size_t item_bytes(DType dtype) { return (info(dtype).bits + 7) / 8; }
+inline bool is_packed(DType dtype) { return info(dtype).bits < 8; }
+
+// Of two types, the one that rounds more: it sets the tolerance of a pair.
+DType coarser(DType a, DType b);
+
+// One stored element as a float64; the real part of a complex one. Integers beyond 2^53 round.
+double decode_one(DType dtype, const std::byte* element);
+
+// `count` elements that lie next to each other, as float64. Complex ones give two values each.
+void decode(DType dtype, const std::byte* elements, std::size_t count, double* values);
+
+// Reverses the bytes of each of `count` elements (of each part of complex ones) in place.
+void swap_bytes(DType dtype, std::byte* elements, std::size_t count);
+
+// The value of each 8-bit pattern of an f8 type.
+const float* f8_table(DType dtype);
+
+}  // namespace tensordiff

@@ -1,0 +1,143 @@
+#include "tensor/reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tensordiff {
+namespace {
+
+// The part that holds an index. Parts cover the view, so there always is one.
+std::size_t part_at(const View& view, std::span<const uint64_t> index) {
+  for (std::size_t p = 0; p + 1 < view.parts.size(); ++p) {
+    const Part& part = view.parts[p];
+    bool inside = true;
+    for (std::size_t axis = 0; axis < index.size() && inside; ++axis)
+      inside = index[axis] - part.origin[axis] < part.shape[axis];  // Unsigned: below wraps.
+    if (inside) return p;
+  }
+  return view.parts.size() - 1;
+}
+
+void copy_strided(const std::byte* from, int64_t step_bytes, std::size_t item, std::size_t count,
+                  std::byte* to) {
+  const auto copy = [&]<std::size_t kItem>() {
+    for (std::size_t i = 0; i < count; ++i, from += step_bytes, to += kItem)
+      std::memcpy(to, from, kItem);
+  };
+  switch (item) {
+    case 1: return copy.operator()<1>();
+    case 2: return copy.operator()<2>();
+    case 4: return copy.operator()<4>();
+    case 8: return copy.operator()<8>();
+    default: return copy.operator()<16>();
+  }
+}
+
+// Element `at` of a packed type: `bits` bits, the first element in the lowest bits of the first
+// byte, as the writers that exist do it.
+std::byte unpack(ByteView bytes, uint64_t at, unsigned bits) {
+  const uint64_t bit = at * bits;
+  unsigned word = std::to_integer<unsigned>(bytes[bit / 8]);
+  if (bit % 8 + bits > 8) word |= std::to_integer<unsigned>(bytes[bit / 8 + 1]) << 8;
+  return static_cast<std::byte>(word >> bit % 8 & ((1U << bits) - 1));
+}
+
+}  // namespace
+
+Result<Reader> Reader::open(const View& view) {
+  Reader reader;
+  reader.view_ = view;
+  for (const Part& part : view.parts) reader.bytes_.push_back(TRY(part.source.open()));
+  reader.in_place_ = view.contiguous() && !view.swapped && !is_packed(view.dtype);
+  return reader;
+}
+
+const std::byte* Reader::raw(uint64_t first, std::size_t count,
+                             std::vector<std::byte>& buffer) const {
+  const std::size_t item = item_bytes(view_.dtype);
+  if (in_place_) return bytes_[0].view.data() + (view_.parts[0].offset + first) * item;
+  if (buffer.size() < count * item) buffer.resize(count * item);
+  gather(first, count, buffer.data());
+  if (view_.swapped) swap_bytes(view_.dtype, buffer.data(), count);
+  return buffer.data();
+}
+
+void Reader::values(uint64_t first, std::size_t count, double* out) const {
+  // In bounded pieces, so that a caller who asks for much costs little.
+  constexpr std::size_t kPiece = 4096;
+  const std::size_t parts = is_complex(view_.dtype) ? 2 : 1;
+  std::vector<std::byte> buffer;
+  for (std::size_t done = 0; done < count; done += kPiece) {
+    const std::size_t piece = std::min(kPiece, count - done);
+    decode(view_.dtype, raw(first + done, piece, buffer), piece, out + done * parts);
+  }
+}
+
+double Reader::value(uint64_t position) const {
+  std::byte element[16];
+  const std::vector<uint64_t> index = index_at(view_.shape, position);
+  if (index.empty()) {
+    copy_run(0, view_.parts[0].offset, 0, 1, element);
+  } else {
+    gather_run(index, 1, element);
+  }
+  if (view_.swapped) swap_bytes(view_.dtype, element, 1);
+  return decode_one(view_.dtype, element);
+}
+
+bool Reader::intact() const {
+  return std::ranges::all_of(bytes_, [](const Bytes& bytes) { return bytes.intact(); });
+}
+
+// Copies `count` elements of a part that lie `step` elements apart.
+void Reader::copy_run(std::size_t part, uint64_t element, int64_t step, std::size_t count,
+                      std::byte* out) const {
+  const ByteView bytes = bytes_[part].view;
+  if (is_packed(view_.dtype)) {
+    for (std::size_t i = 0; i < count; ++i, element += static_cast<uint64_t>(step))
+      out[i] = unpack(bytes, element, info(view_.dtype).bits);
+    return;
+  }
+  const std::size_t item = item_bytes(view_.dtype);
+  copy_strided(bytes.data() + element * item, step * static_cast<int64_t>(item), item, count, out);
+}
+
+void Reader::gather(uint64_t first, std::size_t count, std::byte* out) const {
+  const std::size_t item = item_bytes(view_.dtype);
+  if (view_.shape.empty()) return copy_run(0, view_.parts[0].offset, 0, 1, out);
+  // Row by row of the last axis: only the first row may start in the middle.
+  std::vector<uint64_t> index = index_at(view_.shape, first);
+  const std::size_t last = index.size() - 1;
+  while (count > 0) {
+    const std::size_t run = std::min<uint64_t>(count, view_.shape[last] - index[last]);
+    gather_run(index, run, out);
+    out += run * item;
+    count -= run;
+    index[last] = 0;
+    for (std::size_t axis = last; axis-- > 0;) {
+      if (++index[axis] < view_.shape[axis]) break;
+      index[axis] = 0;
+    }
+  }
+}
+
+void Reader::gather_run(std::span<const uint64_t> index, std::size_t count, std::byte* out) const {
+  const std::size_t item = item_bytes(view_.dtype);
+  const std::size_t last = index.size() - 1;
+  std::vector<uint64_t> at(index.begin(), index.end());
+  while (count > 0) {
+    const std::size_t p = part_at(view_, at);
+    const Part& part = view_.parts[p];
+    uint64_t element = part.offset;
+    for (std::size_t axis = 0; axis < at.size(); ++axis)
+      element += (at[axis] - part.origin[axis]) * static_cast<uint64_t>(part.strides[axis]);
+    const uint64_t left = part.origin[last] + part.shape[last] - at[last];
+    const std::size_t run = std::min<uint64_t>(count, left);
+    copy_run(p, element, part.strides[last], run, out);
+    out += run * item;
+    count -= run;
+    at[last] += run;
+  }
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,58 @@
+// What a tensor is before anybody has read it: a name, what its bytes mean, and where they are.
+//
+// A View gives the logical shape and the parts that fill it. A part is a box of the index space
+// with strided elements in some byte source; nearly every tensor has just one. Views are cheap
+// values: transposing, slicing or gathering shards makes a new View, never a copy of elements.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+namespace tensordiff {
+
+struct Part {
+  Shape origin;  // Where this box starts in the view's index space.
+  Shape shape;
+  Strides strides;
+  uint64_t offset = 0;  // Of the first element, in elements from the start of the source.
+  ByteSource source;
+};
+
+struct View {
+  DType dtype = DType::f32;
+  bool swapped = false;  // Stored in the byte order this machine does not have.
+  Shape shape;
+  std::vector<Part> parts;
+
+  uint64_t elements() const { return element_count(shape).value_or(0); }
+  // One part, and its elements in row-major order without gaps.
+  bool contiguous() const;
+};
+
+struct Tensor {
+  std::string name;
+  View view;
+  std::string fault;  // Why it cannot be read; empty when it can.
+
+  uint64_t elements() const { return view.elements(); }
+  uint64_t bytes() const { return (view.elements() * info(view.dtype).bits + 7) / 8; }
+};
+
+// The view of `shape` that fills `source` in row-major order from its first byte on. Says what is
+// wrong when the source is too short for the shape.
+Result<View> contiguous_view(DType dtype, Shape shape, ByteSource source);
+
+// The view with any strides. Says what is wrong when an element lies outside the source.
+Result<View> strided_view(DType dtype, Shape shape, Strides strides, uint64_t offset,
+                          ByteSource source);
+
+// A tensor that only has a name and a reason.
+Tensor broken_tensor(std::string name, std::string fault);
+
+}  // namespace tensordiff

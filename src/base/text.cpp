@@ -75,6 +75,23 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+void append_utf8(uint32_t code_point, std::string& out) {
+  const auto put = [&](uint32_t byte) { out += static_cast<char>(byte); };
+  if (code_point < 0x80) return put(code_point);
+  if (code_point < 0x800) {
+    put(0xc0 | code_point >> 6);
+  } else {
+    if (code_point < 0x10000) {
+      put(0xe0 | code_point >> 12);
+    } else {
+      put(0xf0 | code_point >> 18);
+      put(0x80 | (code_point >> 12 & 0x3f));
+    }
+    put(0x80 | (code_point >> 6 & 0x3f));
+  }
+  put(0x80 | (code_point & 0x3f));
+}
+
 std::string human_bytes(uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   constexpr std::string_view kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -16,6 +16,7 @@ std::string printable(std::string_view name, std::size_t length_max = 200);
 // Valid UTF-8 as it is; each broken byte becomes U+FFFD.
 std::string valid_utf8(std::string_view text);
 bool is_utf8(std::string_view text);
+void append_utf8(uint32_t code_point, std::string& out);
 
 std::string human_bytes(uint64_t bytes);    // 1.5 GiB
 std::string human_count(uint64_t count);    // 12,345,678

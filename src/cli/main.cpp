@@ -1,0 +1,6 @@
+#include <cstdio>
+
+int main() {
+  std::puts("tensordiff " TENSORDIFF_VERSION);
+  return 0;
+}

@@ -106,7 +106,8 @@ def files_say_what_they_are(tree):
 
 
 def todo_has_issue(tree):
-    return find_lines(other_files(tree), r"\bTODO\b(?!\(#\d+\))", "TODO without an issue: TODO(#123)")
+    return find_lines(other_files(tree), r"\bTODO\b(?!\(#\d+\))",
+                      "TODO without an issue: TODO(#123)")
 
 
 def no_path_of_one_machine(tree):

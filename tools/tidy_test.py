@@ -21,8 +21,9 @@ def listing(*names):
 
 def function(lines):
     """A function of that many lines, with all that makes counting braces hard."""
-    body = ["int f(int a,", "      int b) {", '  const char* text = "}";', "  /* } */ char m = '{';",
-            '  auto raw = R"(}', '})";', "  for (int i = 0; i < 1'000; ++i) {", "  }  // }"]
+    body = ["int f(int a,", "      int b) {", '  const char* text = "}";',
+            "  /* } */ char mark = '{';", '  auto raw = R"(}', '})";',
+            "  for (int i = 0; i < 1'000; ++i) {", "  }  // }"]
     return "\n".join(body + ["  ++a;"] * (lines - len(body) - 1) + ["}"]) + "\n"
 
 
@@ -98,7 +99,7 @@ WHOLE = [
     (tidy.no_macro_but_try, {"src/a.h": "#define TRY(x) x\n#define HWY_TARGET_INCLUDE 1\n"}),
     (tidy.functions_are_short, {"src/a.cpp": function(LONG - 1) * 2,
                                 "src/a_test.cpp": function(LONG),
-                                "src/rows.cpp": "const Row kRows[] = {" + "\n{1},\n" * 99 + "};\n"}),
+                                "src/rows.cpp": "const Row k[] = {" + "\n{1},\n" * 99 + "};\n"}),
     (tidy.sources_have_tests, {"src/a.cpp": HEADER, "src/a_test.cpp": "", "src/b.h": HEADER}),
     (tidy.variants_are_listed, {"src/formats/npy.cpp": row("npy"),
                                 "src/formats/format.h": listing("npy")}),

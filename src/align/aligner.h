@@ -16,7 +16,8 @@
 
 namespace tensordiff {
 
-// One thing that was done to one side, as the report lists it: {"side":"a","op":"squeeze","axis":0}.
+// One thing that was done to one side, as the report lists it:
+// {"side":"a","op":"squeeze","axis":0}.
 struct Step {
   char side = 'a';
   std::string_view op;             // squeeze, permute, split, truncate

@@ -11,9 +11,9 @@ namespace tensordiff {
 namespace {
 
 constexpr std::array<std::string_view, 13> kStages = {
-    "post_ln_pre_attn", "query",     "query_final", "key",     "key_final",
-    "value",            "value_final", "post_attn", "scaling", "sliding",
-    "post_attn_pre_resid", "pre_mlp", "post_mlp",
+    "post_ln_pre_attn", "query",     "query_final", "key",     "key_final",           "value",
+    "value_final",      "post_attn", "scaling",     "sliding", "post_attn_pre_resid", "pre_mlp",
+    "post_mlp",
 };
 
 // Endings of file names, where one came along with the name of the tensor in it.

@@ -13,17 +13,19 @@ namespace tensordiff {
 namespace {
 
 void print_help() {
-  fmt::print("usage: tensordiff A B [options]      (same as: tensordiff compare A B)\n\n"
-             "Compares two models, dumps or checkpoints, and says where they part first.\n"
-             "A and B are files, folders of files, or archives of files; a is the reference.\n\n"
-             "commands:\n");
+  fmt::print(
+      "usage: tensordiff A B [options]      (same as: tensordiff compare A B)\n\n"
+      "Compares two models, dumps or checkpoints, and says where they part first.\n"
+      "A and B are files, folders of files, or archives of files; a is the reference.\n\n"
+      "commands:\n");
   for (const Command* command : commands::kAll)
     fmt::print("  {:<14}{}\n", command->name, command->summary);
   fmt::print("\nformats:\n");
   for (const Format* format : formats::kAll)
     fmt::print("  {:<14}{}\n", format->name, format->summary);
-  fmt::print("\nexit status: 0 nothing differs beyond tolerance, 1 something does, 2 trouble\n"
-             "tensordiff COMMAND --help lists the options of a command.\n");
+  fmt::print(
+      "\nexit status: 0 nothing differs beyond tolerance, 1 something does, 2 trouble\n"
+      "tensordiff COMMAND --help lists the options of a command.\n");
 }
 
 int run(std::vector<std::string> arguments) {

@@ -12,7 +12,8 @@
 namespace tensordiff {
 namespace {
 
-constexpr std::chrono::milliseconds kInterval{100};  // Also before the first: quick work stays still.
+constexpr std::chrono::milliseconds kInterval{
+    100};  // Also before the first: quick work stays still.
 
 std::string duration_text(double seconds) {
   const auto whole = static_cast<uint64_t>(std::min(std::ceil(seconds), 359999.0));

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/elements.h"
 #include "pipeline.h"
 #include "report/renderer.h"
 
@@ -31,7 +32,7 @@ struct Settings {
   bool stats = false;
   std::optional<uint64_t> values;
   std::string slice;
-  std::string find;
+  std::optional<Condition> find;
 };
 
 }  // namespace tensordiff

@@ -13,7 +13,8 @@ namespace tensordiff {
 // COLUMNS, else the width of the terminal, else 100; kept between 60 and 200.
 std::size_t output_width();
 
-// Colours are for terminals, unless the user says otherwise; NO_COLOR speaks where --color does not.
+// Colours are for terminals, unless the user says otherwise; NO_COLOR speaks where --color does
+// not.
 bool wants_color(const Settings& settings);
 
 // Writes to --out or stdout. A disk that is full or a file that cannot be made is an error.

@@ -19,9 +19,9 @@ struct Unit {
   double bytes;
 };
 constexpr Unit kUnits[] = {
-    {"", 1},        {"b", 1},           {"k", 1e3},         {"kb", 1e3},  {"m", 1e6},
-    {"mb", 1e6},    {"g", 1e9},         {"gb", 1e9},        {"t", 1e12},  {"tb", 1e12},
-    {"kib", 1024.}, {"mib", 1048576.},  {"gib", 0x1p30},    {"tib", 0x1p40},
+    {"", 1},        {"b", 1},          {"k", 1e3},      {"kb", 1e3},     {"m", 1e6},
+    {"mb", 1e6},    {"g", 1e9},        {"gb", 1e9},     {"t", 1e12},     {"tb", 1e12},
+    {"kib", 1024.}, {"mib", 1048576.}, {"gib", 0x1p30}, {"tib", 0x1p40},
 };
 
 // A number at the front of the text; `rest` is what follows it.

@@ -12,7 +12,6 @@
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kInMemoryMax = 16ULL << 20;  // Larger streams go through the window.
 constexpr std::size_t kWindowBytes = 256 << 10;
 constexpr int kRawDeflate = -MAX_WBITS;
 constexpr int kGzip = MAX_WBITS + 16;
@@ -118,8 +117,8 @@ bool starts_gzip(ByteView bytes) {
 }  // namespace
 
 Result<Bytes> inflate_raw(ByteView packed, Inflated expected) {
-  return expected.bytes <= kInMemoryMax ? inflate_in_memory(packed, expected)
-                                        : inflate_to_file(packed, expected);
+  return expected.bytes <= kInflateInMemoryMax ? inflate_in_memory(packed, expected)
+                                               : inflate_to_file(packed, expected);
 }
 
 Result<Bytes> inflate_gzip(ByteView packed, uint64_t bytes_max) {

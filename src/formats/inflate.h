@@ -7,6 +7,8 @@
 
 namespace tensordiff {
 
+inline constexpr uint64_t kInflateInMemoryMax = 16ULL << 20;  // Larger goes to a file.
+
 // What a raw deflate stream must turn into.
 struct Inflated {
   uint64_t bytes;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -28,15 +29,16 @@ struct ZipFile {
   std::string name;
   std::string data;  // As it lies in the archive.
   uint16_t method = 0;
-  uint64_t bytes = 0;      // Once inflated; 0: as many as `data`.
-  uint32_t crc32 = 0;      // 0: the checksum of `data`.
-  std::string local_name;  // Empty: the same as `name`.
+  uint64_t bytes = 0;           // Once inflated; 0: as many as `data`.
+  uint32_t crc32 = 0;           // 0: the checksum of `data`.
+  std::string local_name = {};  // Empty: the same as `name`.
   uint16_t flags = 0;
   uint32_t attributes = 0;
-  std::function<void(std::string& entry)> spoil;  // Changes its entry in the directory.
+  std::function<void(std::string& entry)> spoil = {};  // Changes its entry in the directory.
 };
 
 std::string zip(const std::vector<ZipFile>& files, std::string_view comment = {});
+ZipFile stored(std::string name, std::string data);
 ZipFile deflated(std::string name, std::string_view plain);
 std::string gzip(std::string_view plain);
 
@@ -44,7 +46,7 @@ struct TarFile {
   std::string name;
   std::string data;
   char type = '0';
-  std::string link;
+  std::string link = {};
 };
 
 std::string tar(const std::vector<TarFile>& files);
@@ -54,6 +56,13 @@ std::string npy(std::string_view header, std::string_view data);
 
 // A small array of float32 as an .npy file.
 std::string npy_f32(const std::vector<float>& values);
+
+// A file of tests/data/formats, and what it holds.
+std::filesystem::path data_path(std::string_view name);
+std::string read_file(const std::filesystem::path& path);
+
+// Reads every element of every tensor; whether all could be read.
+bool read_all(const Catalog& catalog);
 
 Input input(std::string bytes, std::string name = "file");
 

@@ -4,7 +4,11 @@
 
 #include <libdeflate.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "formats/inflate.h"
+#include "tensor/reader.h"
 
 namespace tensordiff::test_files {
 namespace {
@@ -68,16 +72,16 @@ std::string zip(const std::vector<ZipFile>& files, std::string_view comment) {
          u16(static_cast<uint16_t>(comment.size())) + std::string(comment);
 }
 
+ZipFile stored(std::string name, std::string data) {
+  return {.name = std::move(name), .data = std::move(data)};
+}
+
 ZipFile deflated(std::string name, std::string_view plain) {
   return {.name = std::move(name),
           .data = deflate(plain),
           .method = 8,
           .bytes = plain.size(),
-          .crc32 = crc32_of(as_bytes(plain)),
-          .local_name = {},
-          .flags = 0,
-          .attributes = 0,
-          .spoil = {}};
+          .crc32 = crc32_of(as_bytes(plain))};
 }
 
 std::string gzip(std::string_view plain) {
@@ -109,6 +113,30 @@ std::string npy_f32(const std::vector<float>& values) {
   return npy(
       fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}\n", values.size()),
       data);
+}
+
+std::filesystem::path data_path(std::string_view name) {
+  return std::filesystem::path(TENSORDIFF_SOURCE_DIR) / "tests/data/formats" / name;
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+bool read_all(const Catalog& catalog) {
+  constexpr uint64_t kPiece = 1024;
+  bool whole = true;
+  std::vector<double> values(2 * kPiece);  // Complex elements give two each.
+  for (const Tensor& tensor : catalog.tensors) {
+    const Result<Reader> reader = Reader::open(tensor.view);
+    whole = whole && tensor.fault.empty() && reader.ok();
+    if (!tensor.fault.empty() || !reader.ok()) continue;
+    const uint64_t count = std::min<uint64_t>(tensor.elements(), 65536);  // A shape may lie.
+    for (uint64_t first = 0; first < count; first += kPiece)
+      reader.value().values(first, std::min(kPiece, count - first), values.data());
+  }
+  return whole;
 }
 
 Input input(std::string bytes, std::string name) {

@@ -8,17 +8,11 @@ namespace tensordiff {
 namespace {
 
 using test_files::deflated;
+using test_files::stored;
 using test_files::u32;
 using test_files::u64;
 using test_files::zip;
 using test_files::ZipFile;
-
-ZipFile stored(std::string name, std::string data) {
-  ZipFile file;
-  file.name = std::move(name);
-  file.data = std::move(data);
-  return file;
-}
 
 Result<ZipArchive> read(std::string bytes, const Limits& limits = {}) {
   return read_zip(bytes_of(std::move(bytes)), limits);

@@ -44,7 +44,7 @@ class Json {
   bool is_string() const { return std::holds_alternative<std::string>(value_); }
 
   std::optional<bool> boolean() const;
-  std::optional<uint64_t> u64() const;   // Nothing for a negative number, 1.0 or 1e3.
+  std::optional<uint64_t> u64() const;  // Nothing for a negative number, 1.0 or 1e3.
   std::optional<int64_t> i64() const;
   std::optional<double> number() const;  // Any number.
   std::string_view string() const;       // Empty when it is none.
@@ -115,7 +115,7 @@ class JsonWriter {
   Style style_;
   std::string text_;
   int depth_ = 0;
-  bool first_ = true;       // Nothing written yet in the innermost bracket.
+  bool first_ = true;  // Nothing written yet in the innermost bracket.
   bool after_key_ = false;
 };
 

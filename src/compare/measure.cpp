@@ -1,0 +1,227 @@
+#include "compare/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "compare/kernels/decode.h"
+#include "compare/ulp.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kTile = kTileElements;
+
+// The buffers of one thread. Nothing in them outlives a tile, but for the gathered blocks.
+struct Scratch {
+  alignas(64) float f32_a[kTile], f32_b[kTile];
+  alignas(64) double f64_a[2 * kTile], f64_b[2 * kTile];  // Complex values have two parts.
+  long double exact_a[kTile], exact_b[kTile];
+  std::vector<std::byte> block_a, block_b;
+};
+
+Scratch& scratch() {
+  thread_local Scratch buffers;
+  return buffers;
+}
+
+// One tile as stored.
+struct RawTile {
+  const std::byte* a;
+  const std::byte* b;
+  DType dtype_a;
+  DType dtype_b;
+  kernels::Tile tile;
+
+  std::size_t count() const { return tile.count; }
+};
+
+// Both floats without a copy where the elements already are that, aligned.
+const float* as_float(DType dtype, const std::byte* elements, std::size_t count, float* buffer) {
+  const bool aligned = reinterpret_cast<uintptr_t>(elements) % alignof(float) == 0;
+  if (dtype == DType::f32 && aligned) return reinterpret_cast<const float*>(elements);
+  kernels::decode(dtype, elements, count, buffer);
+  return buffer;
+}
+
+const double* as_double(DType dtype, const std::byte* elements, std::size_t count, double* buffer) {
+  const bool aligned = reinterpret_cast<uintptr_t>(elements) % alignof(double) == 0;
+  if (dtype == DType::f64 && aligned) return reinterpret_cast<const double*>(elements);
+  decode(dtype, elements, count, buffer);
+  return buffer;
+}
+
+void decode_exact(DType dtype, const std::byte* elements, std::size_t count, long double* values) {
+  const bool is_signed = dtype == DType::i64;
+  if (!is_signed && dtype != DType::u64) {
+    double* narrow = scratch().f64_a;
+    decode(dtype, elements, count, narrow);
+    std::copy(narrow, narrow + count, values);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    uint64_t bits;
+    std::memcpy(&bits, elements + 8 * i, 8);
+    values[i] = is_signed ? static_cast<long double>(static_cast<int64_t>(bits))
+                          : static_cast<long double>(bits);
+  }
+}
+
+void decode_complex(DType dtype, const std::byte* elements, std::size_t count, double* parts) {
+  decode(dtype, elements, count, parts);
+  if (is_complex(dtype)) return;
+  for (std::size_t i = count; i-- > 0;) {
+    parts[2 * i] = parts[i];
+    parts[2 * i + 1] = 0;
+  }
+}
+
+// Values that are the same on both sides: all that is left to find out is what they are.
+Sums sums_of_equal(const Moments& moments, uint64_t first) {
+  Sums sums;
+  sums.a = sums.b = moments;
+  sums.count = sums.values = sums.equal = moments.count;
+  sums.mean_a = sums.mean_b = moments.mean;
+  sums.m2_a = sums.m2_b = sums.co = moments.m2;
+  sums.max_abs = 0;
+  sums.max_abs_at = first;
+  return sums;
+}
+
+// The steps between the pairs in which both values are finite.
+template <class T>
+uint64_t ulp_of_finite(DType dtype, const T* a, const T* b, std::size_t count) {
+  T finite_a[kTile];
+  T finite_b[kTile];
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) continue;
+    finite_a[kept] = a[i];
+    finite_b[kept++] = b[i];
+  }
+  return ulp_between(dtype, finite_a, finite_b, kept);
+}
+
+// The plain kernel on values of type T.
+Sums plain(const double* a, const double* b, const kernels::Tile& tile) {
+  return kernels::reference::diff(a, b, tile);
+}
+Sums plain(const float* a, const float* b, const kernels::Tile& tile) {
+  Scratch& buffers = scratch();
+  std::copy(a, a + tile.count, buffers.f64_a);
+  std::copy(b, b + tile.count, buffers.f64_b);
+  return kernels::reference::diff(buffers.f64_a, buffers.f64_b, tile);
+}
+
+Moments plain(const double* values, std::size_t count) {
+  return kernels::reference::moments(values, count);
+}
+Moments plain(const float* values, std::size_t count) {
+  Scratch& buffers = scratch();
+  std::copy(values, values + count, buffers.f64_a);
+  return kernels::reference::moments(buffers.f64_a, count);
+}
+
+// The vector kernel on what it takes, the plain one on the rest.
+template <class T>
+Moments moments_of(const T* values, std::size_t count) {
+  Moments moments;
+  const std::size_t done = kernels::moments(values, count, moments);
+  if (done < count) moments.merge(plain(values + done, count - done));
+  return moments;
+}
+
+template <class T>
+Sums diff_tile(const RawTile& raw, const T* a, const T* b) {
+  const std::size_t count = raw.count();
+  if (raw.dtype_a == raw.dtype_b &&
+      std::memcmp(raw.a, raw.b, count * item_bytes(raw.dtype_a)) == 0) {
+    const Moments moments = moments_of(a, count);
+    if (moments.count == count) return sums_of_equal(moments, raw.tile.first);
+  }
+  Sums sums;
+  const std::size_t done = kernels::diff(a, b, raw.tile, sums);
+  if (done < count) {
+    kernels::Tile rest = raw.tile;
+    rest.count -= done;
+    rest.first += done;
+    sums.merge(plain(a + done, b + done, rest));
+  }
+  if (is_float(raw.dtype_a) && is_float(raw.dtype_b) && sums.equal < sums.count) {
+    const DType steps = coarser(raw.dtype_a, raw.dtype_b);
+    sums.ulp =
+        sums.count == count ? ulp_between(steps, a, b, count) : ulp_of_finite(steps, a, b, count);
+  }
+  return sums;
+}
+
+Sums measure_tile(Arithmetic arithmetic, const RawTile& raw) {
+  Scratch& buffers = scratch();
+  const std::size_t count = raw.count();
+  switch (arithmetic) {
+    case Arithmetic::f32:
+      return diff_tile(raw, as_float(raw.dtype_a, raw.a, count, buffers.f32_a),
+                       as_float(raw.dtype_b, raw.b, count, buffers.f32_b));
+    case Arithmetic::f64:
+      return diff_tile(raw, as_double(raw.dtype_a, raw.a, count, buffers.f64_a),
+                       as_double(raw.dtype_b, raw.b, count, buffers.f64_b));
+    case Arithmetic::exact64:
+      decode_exact(raw.dtype_a, raw.a, count, buffers.exact_a);
+      decode_exact(raw.dtype_b, raw.b, count, buffers.exact_b);
+      return kernels::reference::diff(buffers.exact_a, buffers.exact_b, raw.tile);
+    case Arithmetic::complex:
+      break;
+  }
+  decode_complex(raw.dtype_a, raw.a, count, buffers.f64_a);
+  decode_complex(raw.dtype_b, raw.b, count, buffers.f64_b);
+  return kernels::reference::diff_complex(buffers.f64_a, buffers.f64_b, raw.tile);
+}
+
+}  // namespace
+
+Arithmetic arithmetic_for(DType a, DType b) {
+  if (is_complex(a) || is_complex(b)) return Arithmetic::complex;
+  const auto wide = [](DType dtype) { return dtype == DType::i64 || dtype == DType::u64; };
+  if (wide(a) || wide(b)) return Arithmetic::exact64;
+  return kernels::fits_float(a) && kernels::fits_float(b) ? Arithmetic::f32 : Arithmetic::f64;
+}
+
+Meter::Meter(const Reader& a, const Reader& b, Threshold limit)
+    : a_(a), b_(b), limit_(limit), arithmetic_(arithmetic_for(a.view().dtype, b.view().dtype)) {}
+
+Sums Meter::measure(uint64_t first, std::size_t count) const {
+  const DType dtype_a = a_.view().dtype;
+  const DType dtype_b = b_.view().dtype;
+  const std::byte* a = a_.raw(first, count, scratch().block_a);
+  const std::byte* b = b_.raw(first, count, scratch().block_b);
+  Sums sums;
+  for (std::size_t done = 0; done < count; done += kTile) {
+    const kernels::Tile tile{std::min(kTile, count - done), first + done, limit_};
+    sums.merge(measure_tile(arithmetic_, {a + done * item_bytes(dtype_a),
+                                          b + done * item_bytes(dtype_b), dtype_a, dtype_b, tile}));
+  }
+  return sums;
+}
+
+Moments measure_one(const Reader& reader, uint64_t first, std::size_t count) {
+  const DType dtype = reader.view().dtype;
+  Scratch& buffers = scratch();
+  const std::byte* elements = reader.raw(first, count, buffers.block_a);
+  Moments moments;
+  for (std::size_t done = 0; done < count; done += kTile) {
+    const std::size_t tile = std::min(kTile, count - done);
+    const std::byte* at = elements + done * item_bytes(dtype);
+    if (kernels::fits_float(dtype)) {
+      moments.merge(moments_of(as_float(dtype, at, tile, buffers.f32_a), tile));
+    } else if (is_complex(dtype)) {
+      decode(dtype, at, tile, buffers.f64_b);
+      moments.merge(moments_of(buffers.f64_b, 2 * tile));
+    } else {
+      moments.merge(moments_of(as_double(dtype, at, tile, buffers.f64_b), tile));
+    }
+  }
+  return moments;
+}
+
+}  // namespace tensordiff

@@ -317,7 +317,8 @@ HWY_EXPORT(vector_bytes);
 namespace {
 
 std::size_t whole_vectors(std::size_t count, std::size_t item) {
-  const std::size_t lanes = HWY_DYNAMIC_DISPATCH(vector_bytes)() / item;
+  const std::size_t bytes = HWY_DYNAMIC_DISPATCH(vector_bytes)();
+  const std::size_t lanes = std::max<std::size_t>(1, bytes / item);  // The scalar target has one.
   return count / lanes * lanes;
 }
 

@@ -52,6 +52,9 @@ TEST(ReportJson, SaysWhatThePairsAre) {
   EXPECT_EQ(off["dtype_b"].string(), "bf16");
   EXPECT_EQ(off["alignment"][0]["axis"].u64(), 0U);
   EXPECT_EQ(off["alignment"][1]["order"][0].u64(), 1U);
+  EXPECT_EQ(off["alignment"][2]["axis"].u64(), 1U);
+  EXPECT_EQ(off["alignment"][2]["sizes"][1].u64(), 64U);
+  EXPECT_EQ(off["alignment"][3]["size"].u64(), 20U);
   EXPECT_EQ(off["diff"]["max_abs_at"][1].u64(), 2U);
   EXPECT_EQ(off["diff"]["rtol"].number(), 0.016);
   EXPECT_EQ(json["first_divergence"]["name_a"].string(), "off");

@@ -77,7 +77,10 @@ inline Report sample_report() {
   report.pairs[3].b.shape = {7};
   report.pairs[2].layer = 1;
   report.pairs[2].stage = "query";
-  report.pairs[2].steps = {{'a', "squeeze", {0}}, {'b', "permute", {1, 0}}};
+  report.pairs[2].steps = {{'a', ops::kSqueeze, {0}},
+                           {'b', ops::kPermute, {1, 0}},
+                           {'b', ops::kSplit, {1, 8, 64}},
+                           {'b', ops::kTruncate, {0, 20}}};
   report.summary = {.identical = 1,
                     .close = 1,
                     .different = 1,

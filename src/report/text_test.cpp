@@ -121,6 +121,12 @@ TEST(Wording, RemarksOnWhatTheNumbersWouldHide) {
   EXPECT_EQ(remarks(row), std::vector<std::string>{"both are all NaN"});
 }
 
+TEST(Wording, TellsHowASideWasLaidOut) {
+  EXPECT_EQ(layout_text(sample_report().pairs[2].steps),
+            "a: squeeze axis 0, b: permute [1, 0], b: split axis 1 to [8, 64], "
+            "b: truncate axis 0 to [20]");
+}
+
 TEST(Wording, SaysAllAndNoneOnlyWhenItIsSo) {
   EXPECT_EQ(share_text(0, 10), "0 %");
   EXPECT_EQ(share_text(1, 100000), "<0.1 %");

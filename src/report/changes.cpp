@@ -15,8 +15,10 @@ bool is_change(Status status) {
 ChangeKind kind_of(const PairRow& row) {
   if (row.comparison.status == Status::error) return ChangeKind::unreadable;
   if (row.comparison.status == Status::incomparable) return ChangeKind::shape;
-  return element_count(row.a.shape) == element_count(row.b.shape) ? ChangeKind::stats
-                                                                  : ChangeKind::shape;
+  if (element_count(row.a.shape) != element_count(row.b.shape)) return ChangeKind::shape;
+  // With --shape-only no element was read, and shapes are all that can differ.
+  const bool read = row.comparison.a.mean || row.comparison.a.nan + row.comparison.a.inf > 0;
+  return read || row.a.shape == row.b.shape ? ChangeKind::stats : ChangeKind::shape;
 }
 
 Change unpaired(const Report::Unpaired& tensor, ChangeKind kind) {

@@ -19,12 +19,12 @@ namespace tensordiff {
 enum class Sort { layer, name, similarity, difference, size };
 
 struct RenderOptions {
-  std::optional<Sort> sort;              // Else the order that suits the renderer.
-  std::optional<std::set<Status>> show;  // Only pairs of these; else what suits the renderer.
+  std::optional<Sort> sort = {};              // Else the order that suits the renderer.
+  std::optional<std::set<Status>> show = {};  // Only pairs of these; else what suits the renderer.
   bool show_unpaired = true;
-  std::optional<std::size_t> top;  // At most so many rows; 0: all.
-  bool brief = false;              // Text: the summary and nothing else.
-  bool verbose = false;            // Text: every pair, and how it was brought to one layout.
+  std::optional<std::size_t> top = {};  // At most so many rows; 0: all.
+  bool brief = false;                   // Text: the summary and nothing else.
+  bool verbose = false;                 // Text: every pair, and how it was brought to one layout.
   bool color = false;
   std::size_t width = 100;  // Columns of the terminal.
 };

@@ -46,10 +46,14 @@ void write_steps(JsonWriter& json, const std::vector<Step>& steps) {
   json.begin_array();
   for (const Step& step : steps) {
     json.begin_object().member("side", std::string_view(&step.side, 1)).member("op", step.op);
-    if (step.op == "squeeze" && step.argument.size() == 1)
+    if (step.op == ops::kPermute) {
+      json.member("order", step.argument);
+    } else if (!step.argument.empty()) {
       json.member("axis", step.argument[0]);
-    else
-      json.member(step.op == "permute" ? "order" : "shape", step.argument);
+      const std::vector<uint64_t> rest(step.argument.begin() + 1, step.argument.end());
+      if (step.op == ops::kSplit) json.member("sizes", rest);
+      if (step.op == ops::kTruncate && rest.size() == 1) json.member("size", rest[0]);
+    }
     json.end_object();
   }
   json.end_array();

@@ -166,11 +166,12 @@ std::vector<Cell> cells_of(const PairRow& row) {
     return cells;
   }
   const uint64_t beyond = diff.exceeding + diff.nonfinite_mismatch;
+  const uint64_t looked_at = diff.compared + diff.nonfinite_mismatch + diff.nonfinite_agreeing;
   cells.push_back({number_or_dash(diff.max_abs)});
   cells.push_back({number_or_dash(diff.rel_l2)});
   cells.push_back({cosine_text(diff.cosine)});
-  cells.push_back({share_text(beyond, diff.compared + diff.nonfinite_mismatch),
-                   beyond ? Tone::bad : Tone::plain});
+  cells.push_back(
+      {looked_at ? share_text(beyond, looked_at) : "–", beyond ? Tone::bad : Tone::plain});
   cells.push_back({where_text(diff), Tone::dim});
   return cells;
 }

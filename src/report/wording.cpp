@@ -57,9 +57,14 @@ std::vector<std::string> remarks(const PairRow& row) {
 std::string layout_text(const std::vector<Step>& steps) {
   std::string out;
   for (const Step& step : steps) {
-    const bool axis = step.op == "squeeze" && step.argument.size() == 1;
-    out += fmt::format("{}{}: {} {}", out.empty() ? "" : ", ", step.side, step.op,
-                       axis ? fmt::format("axis {}", step.argument[0]) : shape_text(step.argument));
+    out += fmt::format("{}{}: {} ", out.empty() ? "" : ", ", step.side, step.op);
+    if (step.op == ops::kPermute || step.argument.empty()) {
+      out += shape_text(step.argument);
+      continue;
+    }
+    out += fmt::format("axis {}", step.argument[0]);
+    const std::vector<uint64_t> sizes(step.argument.begin() + 1, step.argument.end());
+    if (!sizes.empty()) out += " to " + shape_text(sizes);
   }
   return out;
 }

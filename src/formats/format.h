@@ -61,7 +61,7 @@ extern const Format gzip;
 // Tried in this order: the particular before the general (a torch file and an npz are zips too),
 // and formats with a magic number before those without.
 inline constexpr const Format* kAll[] = {
-    &npz, &zip, &npy, &gzip, &tar, &safetensors,
+    &torch_zip, &npz, &zip, &torch_legacy, &npy, &gzip, &tar, &safetensors, &pickle,
 };
 
 }  // namespace formats

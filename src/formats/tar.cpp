@@ -128,6 +128,7 @@ class TarReader {
       if (archive_.files.size() > limits_.members_max)
         return Error("tar: more than {} members, the limit", limits_.members_max);
     }
+    if (left() < 2 * kBlock) archive_.problems.push_back({"tar", "its end marker is cut short"});
     if (!is_zero(file_.view.subspan(at_)))
       archive_.problems.push_back({"tar", "bytes that are not zero follow its end"});
     return std::move(archive_);

@@ -221,6 +221,35 @@ TEST(Compare, FirstOfEqualMaximaWins) {
   EXPECT_EQ(compare_views(f32(a), f32(b)).diff.max_abs_at, std::vector<uint64_t>{3000});
 }
 
+// Infinities scattered as in an attention mask: the finite rest is measured as if they were not
+// there.
+TEST(Compare, MeasuresAroundValuesThatAreNotFinite) {
+  std::vector<float> a = noise(9000, 6);
+  std::vector<float> b = noise(9000, 7);
+  std::vector<float> finite_a;
+  std::vector<float> finite_b;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (i % 5 == 2) a[i] = b[i] = -static_cast<float>(kInf);
+    if (i % 700 == 0) b[i] = kNan;
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) continue;
+    finite_a.push_back(a[i]);
+    finite_b.push_back(b[i]);
+  }
+  const Comparison holes = compare_views(f32(a), f32(b));
+  const Comparison whole = compare_views(f32(finite_a), f32(finite_b));
+  EXPECT_EQ(holes.diff.compared, finite_a.size());
+  EXPECT_EQ(holes.diff.max_abs, whole.diff.max_abs);
+  EXPECT_EQ(holes.diff.a_there, whole.diff.a_there);
+  EXPECT_EQ(holes.diff.b_there, whole.diff.b_there);
+  EXPECT_EQ(holes.diff.exceeding, whole.diff.exceeding);
+  EXPECT_EQ(holes.diff.ulp_max, whole.diff.ulp_max);
+  EXPECT_NEAR(*holes.diff.cosine, *whole.diff.cosine, 1e-12);
+  EXPECT_EQ(holes.a.inf, 1800U);
+  EXPECT_EQ(holes.b.nan, 13U);
+  EXPECT_EQ(holes.diff.nonfinite_agreeing + holes.diff.nonfinite_mismatch,
+            a.size() - finite_a.size());
+}
+
 TEST(Compare, ReadsMisalignedElements) {
   std::string memory(1 + 64 * 4, '\0');
   for (int i = 0; i < 64; ++i) {

@@ -35,6 +35,9 @@ struct RawTile {
   kernels::Tile tile;
 
   std::size_t count() const { return tile.count; }
+  // Distances are also counted in steps of the coarser type, between floats.
+  bool counts_steps() const { return is_float(dtype_a) && is_float(dtype_b); }
+  DType steps() const { return coarser(dtype_a, dtype_b); }
 };
 
 // Both floats without a copy where the elements already are that, aligned.
@@ -89,20 +92,6 @@ Sums sums_of_equal(const Moments& moments, uint64_t first) {
   return sums;
 }
 
-// The steps between the pairs in which both values are finite.
-template <class T>
-uint64_t ulp_of_finite(DType dtype, const T* a, const T* b, std::size_t count) {
-  T finite_a[kTile];
-  T finite_b[kTile];
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) continue;
-    finite_a[kept] = a[i];
-    finite_b[kept++] = b[i];
-  }
-  return ulp_between(dtype, finite_a, finite_b, kept);
-}
-
 // The plain kernel on values of type T.
 Sums plain(const double* a, const double* b, const kernels::Tile& tile) {
   return kernels::reference::diff(a, b, tile);
@@ -133,6 +122,73 @@ Moments moments_of(const T* values, std::size_t count) {
 }
 
 template <class T>
+bool all_finite(const T* values, std::size_t count) {
+  return std::all_of(values, values + count, [](T value) { return std::isfinite(value); });
+}
+
+// The plain kernel on what the vector kernel left over.
+template <class T>
+void add_rest(const T* a, const T* b, kernels::Tile tile, std::size_t done, Sums& sums) {
+  if (done == tile.count) return;
+  tile.count -= done;
+  tile.first += done;
+  sums.merge(plain(a + done, b + done, tile));
+}
+
+// Counts the values that are not finite and leaves the finite ones in `kept`; returns how many.
+template <class T>
+std::size_t keep_finite(const T* values, std::size_t count, T* kept, Moments& moments) {
+  std::size_t finite = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    kept[finite] = values[i];
+    finite += std::isfinite(values[i]);
+    moments.nan += std::isnan(values[i]);
+  }
+  moments.inf = count - finite - moments.nan;
+  return finite;
+}
+
+// A tile in which something is not finite: the pairs that are go through the kernel together, and
+// so do the values of each side.
+template <class T>
+Sums diff_with_gaps(const RawTile& raw, const T* a, const T* b) {
+  alignas(64) T finite_a[kTile];
+  alignas(64) T finite_b[kTile];
+  const std::size_t count = raw.count();
+  Moments moments_a;
+  Moments moments_b;
+  moments_a.merge(moments_of(finite_a, keep_finite(a, count, finite_a, moments_a)));
+  moments_b.merge(moments_of(finite_b, keep_finite(b, count, finite_b, moments_b)));
+
+  kernels::Tile tile = raw.tile;
+  tile.count = 0;
+  uint64_t agreeing = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool finite = std::isfinite(a[i]) && std::isfinite(b[i]);
+    agreeing += !finite && (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])));
+    finite_a[tile.count] = a[i];
+    finite_b[tile.count] = b[i];
+    tile.count += finite;
+  }
+  Sums sums;
+  add_rest(finite_a, finite_b, tile, kernels::diff(finite_a, finite_b, tile, sums), sums);
+  if (sums.max_abs > tile.best.max_abs) {
+    const auto apart = [&](std::size_t i) {
+      return std::abs(static_cast<double>(b[i]) - static_cast<double>(a[i]));
+    };
+    std::size_t at = 0;
+    while (!std::isfinite(a[at]) || !std::isfinite(b[at]) || apart(at) != sums.max_abs) ++at;
+    sums.max_abs_at = raw.tile.first + at;
+  }
+  sums.a = moments_a;
+  sums.b = moments_b;
+  sums.agreeing = agreeing;
+  sums.mismatch = count - tile.count - agreeing;
+  if (raw.counts_steps()) sums.ulp = ulp_between(raw.steps(), finite_a, finite_b, tile.count);
+  return sums;
+}
+
+template <class T>
 Sums diff_tile(const RawTile& raw, const T* a, const T* b) {
   const std::size_t count = raw.count();
   if (raw.dtype_a == raw.dtype_b &&
@@ -142,17 +198,10 @@ Sums diff_tile(const RawTile& raw, const T* a, const T* b) {
   }
   Sums sums;
   const std::size_t done = kernels::diff(a, b, raw.tile, sums);
-  if (done < count) {
-    kernels::Tile rest = raw.tile;
-    rest.count -= done;
-    rest.first += done;
-    sums.merge(plain(a + done, b + done, rest));
-  }
-  if (is_float(raw.dtype_a) && is_float(raw.dtype_b) && sums.equal < sums.count) {
-    const DType steps = coarser(raw.dtype_a, raw.dtype_b);
-    sums.ulp =
-        sums.count == count ? ulp_between(steps, a, b, count) : ulp_of_finite(steps, a, b, count);
-  }
+  if (!all_finite(a + done, count - done) || !all_finite(b + done, count - done))
+    return diff_with_gaps(raw, a, b);
+  add_rest(a, b, raw.tile, done, sums);
+  if (raw.counts_steps() && sums.equal < count) sums.ulp = ulp_between(raw.steps(), a, b, count);
   return sums;
 }
 
@@ -197,7 +246,8 @@ Sums Meter::measure(uint64_t first, std::size_t count) const {
   const std::byte* b = b_.raw(first, count, scratch().block_b);
   Sums sums;
   for (std::size_t done = 0; done < count; done += kTile) {
-    const kernels::Tile tile{std::min(kTile, count - done), first + done, limit_};
+    const kernels::Best best{sums.max_abs, sums.max_rel, sums.rtol_needed};
+    const kernels::Tile tile{std::min(kTile, count - done), first + done, limit_, best};
     sums.merge(measure_tile(arithmetic_, {a + done * item_bytes(dtype_a),
                                           b + done * item_bytes(dtype_b), dtype_a, dtype_b, tile}));
   }

@@ -82,7 +82,7 @@ def main():
     picture, *command = sys.argv[1:]
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
     shown = [word for word in command if word not in ("--color", "always")]
-    prompt = " ".join(word.removeprefix("build/").removeprefix("demo/") for word in shown)
+    prompt = " ".join(shown).removeprefix("build/")
     with open(picture, "w", encoding="utf-8") as file:
         file.write(draw(prompt, output))
 

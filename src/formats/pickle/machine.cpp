@@ -112,14 +112,11 @@ Result<Graph> read_pickle(const Bytes& file, uint64_t begin, const Limits& limit
 }
 
 bool looks_like_pickle(const Bytes& file) {
-  // A pickle that is read whole ends with STOP; without that last byte only PROTO speaks for it.
+  // Before protocol 2 there is no first byte to tell: then its opcodes must speak for it.
   constexpr uint64_t kOpcodesTried = 24;
   const ByteView view = file.view;
   if (view.size() < 2) return false;
-  const bool proto =
-      view[0] == std::byte{0x80} && view[1] >= std::byte{2} && view[1] <= std::byte{5};
-  if (proto) return true;
-  if (view.back() != std::byte{'.'}) return false;
+  if (view[0] == std::byte{0x80}) return view[1] >= std::byte{2} && view[1] <= std::byte{5};
   return Machine(file, 0, view.size()).run(kOpcodesTried).ok();
 }
 

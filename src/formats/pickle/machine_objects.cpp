@@ -73,11 +73,12 @@ Machine::Step Machine::global() {
 Machine::Step Machine::stack_global() {
   const NodeId name = TRY(pop_one());
   const NodeId module = TRY(pop_one());
-  if (graph_.kind(name) != Kind::text || graph_.kind(module) != Kind::text)
-    return Error("module and name are not both strings");
-  if (graph_.at(module).text.size() + graph_.at(name).text.size() > kNameBytesMax)
+  const std::optional<std::string_view> module_text = graph_.string(module);
+  const std::optional<std::string_view> name_text = graph_.string(name);
+  if (!module_text || !name_text) return Error("module and name are not both strings");
+  if (module_text->size() + name_text->size() > kNameBytesMax)
     return Error("a name of more than {} bytes", kNameBytesMax);
-  return push(graph_.add_global(graph_.at(module).text, graph_.at(name).text));
+  return push(graph_.add_global(*module_text, *name_text));
 }
 
 Machine::Step Machine::push_call(NodeId callee, NodeId args, bool makes_object) {

@@ -66,7 +66,7 @@ class Walker {
   void walk_call(NodeId id);
   void walk_sequence(NodeId id);
   void walk_object(NodeId id);
-  void walk_state(NodeId state, bool numbers);
+  void walk_state(NodeId state);
   bool walk_module(NodeId state);
   void walk_subclass(NodeId id);
   void walk_array(NodeId id);
@@ -233,14 +233,13 @@ void Walker::walk_sequence(NodeId id) {
   walk_items(call.appended, given.size());
 }
 
-// An object of a class that is not known: its attributes, keys and items are data all the same. Of
-// the arguments of a call only what may hold tensors counts; its numbers are settings.
+// An object of a class that is not known: its attributes, keys and items are data all the same. But
+// plain numbers among the attributes of an object or the arguments of a call are its settings.
 void Walker::walk_object(NodeId id) {
   const Call& call = *graph_.call(id);
   if (call.state) {
     if (walk_module(*call.state)) return;
-    // What a scripted module has beside tensors is not in its state_dict either.
-    walk_state(*call.state, !graph_.global(call.callee).starts_with("__torch__."));
+    walk_state(*call.state);
   }
   const std::span<const NodeId> args = graph_.items(call.args);
   const bool reconstructed = rebuilder_.meaning(id) == Meaning::reconstructor;
@@ -251,19 +250,18 @@ void Walker::walk_object(NodeId id) {
   walk_items(call.appended);
 }
 
-// A state is the dict of attributes, or that and the one of its slots. `numbers`: whether plain
-// numbers among them count.
-void Walker::walk_state(NodeId state, bool numbers) {
+// A state is the dict of attributes, or that and the one of its slots.
+void Walker::walk_state(NodeId state) {
   const auto attributes = [&](NodeId id) { return id == kNone || graph_.kind(id) == Kind::dict; };
   const std::span<const NodeId> both = graph_.items(state);
   if (graph_.kind(state) == Kind::tuple && both.size() == 2 &&
       std::ranges::all_of(both, attributes)) {
-    for (const NodeId each : both) walk_state(each, numbers);
+    for (const NodeId each : both) walk_state(each);
     return;
   }
   if (graph_.kind(state) != Kind::dict) return walk(state);
   for (const auto& [key, value] : entries(state))
-    if (numbers || !is_number(value)) walk_into(key_text(graph_, key), value);
+    if (!is_number(value)) walk_into(key_text(graph_, key), value);
 }
 
 // A torch.nn.Module holds its tensors in _parameters and _buffers, and others of its kind in
@@ -299,7 +297,7 @@ void Walker::walk_subclass(NodeId id) {
   const bool wraps =
       !args.empty() && data_name(graph_.global(args[0])).meaning == Meaning::rebuild_wrapper;
   if (!wraps) add_tensor(rebuilder_.tensor(id));
-  if (args.size() > 3) walk_state(args[3], false);
+  if (args.size() > 3) walk_state(args[3]);
 }
 
 void Walker::walk_array(NodeId id) {

@@ -180,8 +180,9 @@ bool ByteSource::same_as(const ByteSource& other) const {
   return shared_ == other.shared_ && offset_ == other.offset_ && size_ == other.size_;
 }
 
-Result<Bytes> map_file(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+Result<Bytes> map_file(const std::string& path, Links links) {
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  const int file = open(path.c_str(), links == Links::refuse ? flags | O_NOFOLLOW : flags);
   if (file < 0) return Error("cannot open it: {}", std::strerror(errno));
   struct stat info = {};
   Result<Bytes> mapped = Error("not a regular file");

@@ -75,8 +75,10 @@ class ByteSource {
   uint64_t size_ = 0;
 };
 
-// Maps a regular file for reading. Anything else (a pipe, a device) is an error.
-Result<Bytes> map_file(const std::string& path);
+// Maps a regular file for reading. Anything else (a pipe, a device) is an error, and so is a
+// symbolic link where they are refused: for a name that did not come from the user.
+enum class Links { follow, refuse };
+Result<Bytes> map_file(const std::string& path, Links links = Links::follow);
 
 // An unlinked temporary file, for what is too large for memory: filled once, then mapped. Nothing
 // is ever written under a name found in an input.

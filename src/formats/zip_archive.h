@@ -1,5 +1,8 @@
 // The members of a zip file, found through its central directory. Stored members are slices of the
-// file; deflated ones are inflated when somebody opens their source.
+// file; deflated ones are inflated, and their checksum verified, when somebody opens their source.
+//
+// A member that cannot be read (an unknown method, a local header that contradicts the directory,
+// bytes it shares with another member) is listed all the same: its source fails with the reason.
 
 #pragma once
 
@@ -16,16 +19,21 @@ struct ZipMember {
   std::string name;
   ByteSource source;
   bool stored = true;  // Not compressed: the source lies in the file as it is.
+  uint32_t crc32 = 0;  // As recorded. Writers may leave it 0 for stored members.
 };
 
 struct ZipArchive {
   std::vector<ZipMember> members;  // Files only, in the order of the central directory.
-  std::vector<Problem> problems;   // Links skipped, checksums that do not match, odd flags.
+  std::vector<Problem> problems;   // Links and bad names left out, odd flags, bytes at the end.
   std::unordered_map<std::string, std::size_t> by_name;
 
   const ZipMember* find(const std::string& name) const;
 };
 
 Result<ZipArchive> read_zip(const Bytes& file, const Limits& limits);
+
+// Reads the whole member and compares its checksum with the recorded one. Not done on opening,
+// because that must not read tensors.
+Result<void> verify_checksum(const ZipMember& member);
 
 }  // namespace tensordiff

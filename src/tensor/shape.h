@@ -32,10 +32,10 @@ inline std::optional<uint64_t> element_count(const Shape& shape) {
 
 inline Strides contiguous_strides(const Shape& shape) {
   Strides strides(shape.size());
-  int64_t step = 1;
+  uint64_t step = 1;  // Unsigned: beside an axis of size 0 the others may be of any size, and wrap.
   for (std::size_t axis = shape.size(); axis-- > 0;) {
-    strides[axis] = step;
-    step *= static_cast<int64_t>(shape[axis] ? shape[axis] : 1);
+    strides[axis] = static_cast<int64_t>(step);
+    step *= shape[axis] ? shape[axis] : 1;
   }
   return strides;
 }

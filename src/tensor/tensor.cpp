@@ -6,11 +6,11 @@ namespace tensordiff {
 
 bool View::contiguous() const {
   if (parts.size() != 1) return false;
-  int64_t step = 1;
+  uint64_t step = 1;  // Unsigned: see contiguous_strides().
   for (std::size_t axis = shape.size(); axis-- > 0;) {
     if (shape[axis] == 1) continue;
-    if (parts[0].strides[axis] != step) return false;
-    step *= static_cast<int64_t>(shape[axis]);
+    if (parts[0].strides[axis] != static_cast<int64_t>(step)) return false;
+    step *= shape[axis];
   }
   return true;
 }

@@ -1,0 +1,231 @@
+#include "formats/archive.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "base/text.h"
+#include "formats/inflate.h"
+#include "formats/shards.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kReasonsMax = 3;  // In the message of an archive that holds nothing readable.
+
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string_view extension_of(std::string_view path) {
+  const std::string_view name = file_name(path);
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos || dot == 0 ? std::string_view() : name.substr(dot);
+}
+
+// Left out without a word: what systems leave behind, and text that goes with models.
+bool is_passed_over(std::string_view path) {
+  constexpr std::string_view kText[] = {".json", ".txt", ".md",  ".yaml", ".yml",  ".toml",
+                                        ".csv",  ".log", ".cfg", ".ini",  ".html", ".py"};
+  for (const std::string_view component : split(path, '/'))
+    if (component.starts_with('.') || component == "__MACOSX") return true;
+  const std::string extension = lower(extension_of(path));
+  return std::ranges::find(kText, extension) != std::end(kText);
+}
+
+bool is_known_extension(std::string_view extension) {
+  for (const Format* format : formats::kAll)
+    for (const std::string_view known : split(format->extensions, ' '))
+      if (lower(extension) == known) return true;
+  return false;
+}
+
+// The paths of files turned into stems, all at once because they depend on each other.
+class Stems {
+ public:
+  explicit Stems(const std::vector<Shard>& files) {
+    for (const Shard& file : files) {
+      const std::string_view extension = extension_of(file.path);
+      if (!is_known_extension(extension)) unknown_.insert(extension);
+    }
+    for (const Shard& file : files) ++uses_[without_extension(file.path)];
+    if (!files.empty()) common_ = files[0].path.substr(0, files[0].path.rfind('/') + 1);
+    for (const Shard& file : files)
+      while (!file.path.starts_with(common_))
+        common_.resize(common_.empty() ? 0 : common_.rfind('/', common_.size() - 2) + 1);
+  }
+
+  // Two files that differ only in their extension keep it.
+  std::string of(std::string_view path) const {
+    const std::string_view bare = without_extension(path);
+    return below_common(uses_.at(bare) > 1 ? path : bare);
+  }
+
+  std::string below_common(std::string_view path) const {
+    return std::string(path.starts_with(common_) ? path.substr(common_.size()) : path);
+  }
+
+ private:
+  // An ending that is no format's is an extension only when all files share it: "fc.weight" and
+  // "fc.bias" are two names.
+  std::string_view without_extension(std::string_view path) const {
+    if (path.ends_with(".gz")) path.remove_suffix(3);
+    const std::string_view extension = extension_of(path);
+    if (is_known_extension(extension) || unknown_.size() == 1) path.remove_suffix(extension.size());
+    return path;
+  }
+
+  std::set<std::string_view> unknown_;
+  std::map<std::string_view, int> uses_;
+  std::string common_;
+};
+
+// Tensors that lie in a member inflated to memory get it through the member's own source: inflated
+// again when read, but not held until then, or an archive would be in memory whole.
+void let_go(const Bytes& inflated, const ByteSource& member, Catalog& catalog) {
+  if (inflated.size() > kInflateInMemoryMax) return;  // In a temporary file: no memory held.
+  const std::less_equal<const std::byte*> before;
+  for (Tensor& tensor : catalog.tensors) {
+    for (Part& part : tensor.view.parts) {
+      if (!part.source.ready()) continue;
+      const Result<Bytes> bytes = part.source.open();
+      if (!bytes.ok()) continue;
+      const ByteView inside = bytes.value().view;
+      if (!before(inflated.view.data(), inside.data()) ||
+          !before(inside.data() + inside.size(), inflated.view.data() + inflated.size()))
+        continue;
+      const auto offset = static_cast<uint64_t>(inside.data() - inflated.view.data());
+      part.source = member.slice(offset, inside.size());
+    }
+  }
+}
+
+// Opens the files of one archive and puts what they hold into one catalog.
+class Collector {
+ public:
+  Collector(Archive archive, const Limits& limits, int depth)
+      : files_(std::move(archive.files)), limits_(limits), depth_(depth) {
+    catalog_.problems = std::move(archive.problems);
+    for (const ArchiveFile& file : files_) by_path_->try_emplace(file.path, file.source);
+  }
+
+  Result<Catalog> collect() {
+    for (const ArchiveFile& file : files_) {
+      if (is_shard_index(file.path)) read_index(file);
+      if (!is_passed_over(file.path)) open_file(file);
+    }
+    if (opened_.empty()) return nothing_readable();
+    for (const ShardIndex& index : indexes_) check_shards(index, shards_of(index), catalog_);
+    merge();
+    make_names_unique(catalog_);
+    return std::move(catalog_);
+  }
+
+ private:
+  void problem(std::string where, std::string message) {
+    catalog_.problems.push_back({std::move(where), std::move(message)});
+  }
+
+  void read_index(const ArchiveFile& file) {
+    if (file.source.size() > limits_.json_bytes_max)
+      return problem(file.path,
+                     fmt::format("an index of {}, the limit is {}", human_bytes(file.source.size()),
+                                 human_bytes(limits_.json_bytes_max)));
+    const Result<Bytes> bytes = file.source.open();
+    if (!bytes.ok()) return problem(file.path, bytes.error().message());
+    Result<ShardIndex> index = ShardIndex::parse(file.path, as_text(bytes.value().view));
+    if (!index.ok()) return problem(file.path, "index not used: " + index.error().message());
+    indexes_.push_back(std::move(index).value());
+  }
+
+  void open_file(const ArchiveFile& file) {
+    const Input input{file.path, file.source, limits_, depth_, sibling_of(file.path)};
+    const Result<Bytes> bytes = file.source.open();
+    if (!bytes.ok()) return problem(file.path, bytes.error().message());
+    Result<Catalog> opened = open_input(input);
+    if (!opened.ok()) return problem(file.path, opened.error().message());
+    if (!file.source.ready()) let_go(bytes.value(), file.source, opened.value());
+    for (const Problem& found : opened.value().problems)
+      problem(found.where.empty() ? file.path : file.path + ": " + found.where, found.message);
+    opened.value().problems.clear();
+    opened_.push_back({file.path, std::move(opened).value()});
+  }
+
+  // Files beside a member are members: the file system is never asked.
+  std::function<Result<ByteSource>(std::string_view)> sibling_of(const std::string& path) const {
+    const std::string folder = path.substr(0, path.rfind('/') + 1);
+    return [folder, files = by_path_](std::string_view name) -> Result<ByteSource> {
+      const auto found = files->find(folder + std::string(name));
+      if (found == files->end() || name.find('/') != std::string_view::npos)
+        return Error("no file '{}' beside it", printable(name));
+      return found->second;
+    };
+  }
+
+  std::vector<Shard*> shards_of(const ShardIndex& index) {
+    std::vector<Shard*> shards;
+    for (Shard& file : opened_)
+      if (index.shards.contains(file.path)) shards.push_back(&file);
+    return shards;
+  }
+
+  // The stem of the model that a file belongs to: its own, or that of all shards together.
+  std::string model_stem(const Shard& file, const Stems& stems) const {
+    for (const ShardIndex& index : indexes_)
+      if (index.shards.contains(file.path)) return stems.below_common(index.model());
+    const std::string stem = stems.of(file.path);
+    return std::string(model_of_shard(stem).value_or(stem));
+  }
+
+  void merge() {
+    std::erase_if(opened_, [](const Shard& file) { return file.catalog.tensors.empty(); });
+    const Stems stems(opened_);
+    std::set<std::string> models;
+    for (const Shard& file : opened_) models.insert(model_stem(file, stems));
+    for (Shard& file : opened_) {
+      const std::string stem = stems.of(file.path);
+      const bool as_it_is = models.size() == 1;
+      for (Tensor& tensor : file.catalog.tensors) {
+        if (tensor.name.empty())
+          tensor.name = stem;
+        else if (!as_it_is)
+          tensor.name = model_stem(file, stems) + "." + tensor.name;
+        catalog_.tensors.push_back(std::move(tensor));
+      }
+      for (Metadata& entry : file.catalog.metadata) catalog_.metadata.push_back(std::move(entry));
+    }
+  }
+
+  Error nothing_readable() const {
+    if (catalog_.problems.empty())
+      return Error("no tensor file among the {} files in it", files_.size());
+    std::string reasons;
+    for (const Problem& found : catalog_.problems) {
+      if (&found - catalog_.problems.data() == kReasonsMax) break;
+      reasons += fmt::format("; '{}': {}", printable(found.where), found.message);
+    }
+    return Error("none of the {} files in it could be read{}", files_.size(), reasons);
+  }
+
+  std::vector<ArchiveFile> files_;
+  const Limits& limits_;
+  int depth_;
+  std::shared_ptr<std::map<std::string, ByteSource>> by_path_ =
+      std::make_shared<std::map<std::string, ByteSource>>();
+  std::vector<ShardIndex> indexes_;
+  std::vector<Shard> opened_;
+  Catalog catalog_;
+};
+
+}  // namespace
+
+Result<Catalog> open_files(Archive archive, const Limits& limits, int depth) {
+  return Collector(std::move(archive), limits, depth).collect();
+}
+
+Result<void> check_nesting(const Input& archive) {
+  if (archive.depth < archive.limits.nesting_max) return {};
+  return Error("an archive inside {} others, which is more than the limit", archive.depth);
+}
+
+}  // namespace tensordiff

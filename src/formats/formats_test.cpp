@@ -1,0 +1,157 @@
+// All formats at once: the list itself, detection, and files that were damaged in every place. A
+// new format is in all of these by being in the list.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "formats/format.h"
+#include "formats/test_files.h"
+
+namespace tensordiff {
+namespace {
+
+using namespace test_files;
+
+// A small good file of each format. Formats of one row each; a new format adds its own.
+std::string example_of(const Format& format) {
+  const std::string array = npy_f32({1, 2, 3});
+  const std::map<std::string_view, std::function<std::string()>> made = {
+      {"npy", [&] { return array; }},
+      {"npz",
+       [&] {
+         return zip({deflated("a.npy", array), stored("b.npy", array)});
+       }},
+      {"zip",
+       [&] {
+         return zip({deflated("d/a.npy", array), stored("d/b.npy", array)});
+       }},
+      {"tar",
+       [&] {
+         return tar({{"d/a.npy", array}, {"d/b.npy", array}});
+       }},
+      {"gzip",
+       [&] {
+         return gzip(tar({{"a.npy", array}}));
+       }},
+      {"safetensors",
+       [&] {
+         return safetensors(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                            R"("b":{"dtype":"U8","shape":[],"data_offsets":[8,9]}})",
+                            f32(1) + f32(2) + "\3");
+       }},
+      {"torch-zip", [] { return read_file(data_path("single_tensor.pth")); }},
+      {"torch-legacy", [] { return read_file(data_path("legacy_scalar.pth")); }},
+      {"pickle",
+       [] {
+         // {'a': 1.5, 'b': [7, True]}
+         return std::string(
+             "\x80\2}(X\1\0\0\0aG?\xf8\0\0\0\0\0\0X\1\0\0\0b]("
+             "K\7\x88"
+             "eu.",
+             33);
+       }},
+  };
+  const auto found = made.find(format.name);
+  return found == made.end() ? "" : found->second();
+}
+
+TEST(Formats, AreListedOnceAndHaveAnExample) {
+  std::set<std::string_view> names;
+  for (const Format* format : formats::kAll) {
+    EXPECT_TRUE(names.insert(format->name).second) << format->name;
+    EXPECT_FALSE(format->summary.empty()) << format->name;
+    EXPECT_FALSE(format->extensions.empty()) << format->name;
+    const std::string example = example_of(*format);
+    ASSERT_FALSE(example.empty()) << "no example of " << format->name;
+    const Result<Catalog> catalog = format->open(input(example));
+    ASSERT_TRUE(catalog.ok()) << format->name << ": " << catalog.error().message();
+    EXPECT_FALSE(catalog.value().tensors.empty()) << format->name;
+    EXPECT_TRUE(read_all(catalog.value())) << format->name;
+  }
+}
+
+// Detection finds each example's own format, because the particular stand before the general.
+TEST(Formats, FindTheirOwnFiles) {
+  for (const Format* format : formats::kAll) {
+    const Bytes file = bytes_of(example_of(*format));
+    const auto* first =
+        std::ranges::find_if(formats::kAll, [&](const Format* f) { return f->recognises(file); });
+    ASSERT_NE(first, std::end(formats::kAll)) << format->name;
+    EXPECT_EQ((*first)->name, format->name);
+  }
+}
+
+// Containers that are special cases of another: the general one reads them too.
+bool is_kind_of(const Format& special, const Format& general) {
+  return &general == &formats::zip && as_text(bytes_of(example_of(special)).view).starts_with("PK");
+}
+
+TEST(Formats, RefuseTheFilesOfOthers) {
+  for (const Format* format : formats::kAll) {
+    for (const Format* other : formats::kAll) {
+      if (format == other || is_kind_of(*other, *format) || is_kind_of(*format, *other)) continue;
+      const std::string error = error_of(*format, example_of(*other));
+      EXPECT_FALSE(error.empty()) << format->name << " opened a file of " << other->name;
+    }
+  }
+}
+
+// A cut file is refused, or says that something is missing, or its tensors cannot be read.
+TEST(Formats, NoticeEveryTruncation) {
+  for (const Format* format : formats::kAll) {
+    const std::string whole = example_of(*format);
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      const Result<Catalog> catalog = format->open(input(whole.substr(0, size)));
+      if (!catalog.ok()) {
+        EXPECT_FALSE(catalog.error().message().empty());
+        continue;
+      }
+      EXPECT_TRUE(!read_all(catalog.value()) || !catalog.value().problems.empty())
+          << format->name << " cut to " << size << " of " << whole.size() << " bytes";
+    }
+  }
+}
+
+TEST(Formats, SurviveEveryChangedByte) {
+  for (const Format* format : formats::kAll) {
+    const std::string whole = example_of(*format);
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+      for (const unsigned change : {0x01U, 0x80U, 0xffU}) {
+        std::string changed = whole;
+        changed[at] = static_cast<char>(static_cast<unsigned char>(changed[at]) ^ change);
+        const Result<Catalog> catalog = format->open(input(changed));
+        if (catalog.ok()) {
+          read_all(catalog.value());
+        } else {
+          EXPECT_FALSE(catalog.error().message().empty());
+        }
+      }
+    }
+  }
+}
+
+// Uncompressed tensors are read where they lie in the mapped file: nothing is copied.
+TEST(Formats, LeaveStoredTensorsInPlace) {
+  for (const Format* format : formats::kAll) {
+    if (format == &formats::gzip) continue;
+    const Bytes file = bytes_of(example_of(*format));
+    Input input;
+    input.source = ByteSource(file);
+    const Result<Catalog> catalog = format->open(input);
+    ASSERT_TRUE(catalog.ok());
+    for (const Tensor& tensor : catalog.value().tensors) {
+      for (const Part& part : tensor.view.parts) {
+        if (!part.source.ready()) continue;  // A deflated member.
+        const ByteView bytes = part.source.open().value().view;
+        EXPECT_GE(bytes.data(), file.view.data()) << format->name << " " << tensor.name;
+        EXPECT_LE(bytes.data() + bytes.size(), file.view.data() + file.size()) << format->name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensordiff

@@ -1,0 +1,26 @@
+// Deflate streams made plain: small ones in memory at once, large ones through a fixed window into
+// an unlinked temporary file, so that no stream can make us hold more memory than we chose.
+
+#pragma once
+
+#include "base/byte_source.h"
+
+namespace tensordiff {
+
+inline constexpr uint64_t kInflateInMemoryMax = 16ULL << 20;  // Larger goes to a file.
+
+// What a raw deflate stream must turn into.
+struct Inflated {
+  uint64_t bytes;
+  uint32_t crc32;
+};
+
+// Inflates one raw deflate stream. Anything but exactly `expected` is an error.
+Result<Bytes> inflate_raw(ByteView packed, Inflated expected);
+
+// Inflates a gzip file of one or more members, at most `bytes_max` in all.
+Result<Bytes> inflate_gzip(ByteView packed, uint64_t bytes_max);
+
+uint32_t crc32_of(ByteView bytes);
+
+}  // namespace tensordiff

@@ -1,0 +1,34 @@
+// A zip of other files: a folder of dumps, packed. What the zip container is, see zip_archive.cpp.
+
+#include "formats/archive.h"
+#include "formats/zip_archive.h"
+
+namespace tensordiff {
+namespace {
+
+bool recognises(const Bytes& file) {
+  const std::string_view text = as_text(file.view);
+  return text.starts_with("PK\3\4") || text.starts_with("PK\5\6");
+}
+
+Result<Catalog> open(const Input& input) {
+  TRY(check_nesting(input));
+  const Bytes file = TRY(input.source.open());
+  ZipArchive zip = TRY(read_zip(file, input.limits));
+  Archive archive{{}, std::move(zip.problems)};
+  for (ZipMember& member : zip.members)
+    archive.files.push_back({std::move(member.name), std::move(member.source)});
+  return open_files(std::move(archive), input.limits, input.depth + 1);
+}
+
+}  // namespace
+
+constinit const Format formats::zip = {
+    .name = "zip",
+    .summary = "zip archive of files of any other format",
+    .extensions = ".zip",
+    .recognises = recognises,
+    .open = open,
+};
+
+}  // namespace tensordiff

@@ -262,6 +262,59 @@ TEST(Compare, ReadsMisalignedElements) {
   EXPECT_EQ(compare_views(view, view).status, Status::identical);
 }
 
+// Every layout of one matrix against another gives what the row-major ones give.
+TEST(Compare, GivesTheSameForEveryLayout) {
+  const Shape shape = {70, 31, 90};
+  const std::vector<float> values_a = noise(70 * 31 * 90, 8);
+  std::vector<float> values_b = values_a;
+  for (std::size_t i = 0; i < values_b.size(); i += 3) values_b[i] *= 1.001F;
+  values_b[12345] += 4;
+  const View plain_a = view_of(DType::f32, shape, values_a);
+  const View plain_b = view_of(DType::f32, shape, values_b);
+  const Comparison want = compare_views(plain_a, plain_b);
+
+  // b stored with its axes in another order, and viewed back.
+  const std::size_t orders[][3] = {{0, 2, 1}, {1, 0, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}};
+  for (const auto& order : orders) {
+    Shape stored_shape;
+    for (const std::size_t axis : order) stored_shape.push_back(shape[axis]);
+    const Strides stored = contiguous_strides(stored_shape);
+    Strides strides(3);
+    for (std::size_t at = 0; at < 3; ++at) strides[order[at]] = stored[at];
+    std::vector<float> moved(values_b.size());
+    for (std::size_t i = 0; i < values_b.size(); ++i) {
+      const std::vector<uint64_t> index = index_at(shape, i);
+      int64_t to = 0;
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        to += static_cast<int64_t>(index[axis]) * strides[axis];
+      moved[static_cast<std::size_t>(to)] = values_b[i];
+    }
+    View b = view_of(DType::f32, shape, moved);
+    b.parts[0].strides = strides;
+    for (const bool swap : {false, true}) {
+      const Comparison got = swap ? compare_views(b, plain_a) : compare_views(plain_a, b);
+      EXPECT_EQ(got.diff.max_abs, want.diff.max_abs);
+      EXPECT_EQ(got.diff.max_abs_at, want.diff.max_abs_at) << order[0] << order[1] << order[2];
+      EXPECT_EQ(got.diff.equal, want.diff.equal);
+      EXPECT_NEAR(*got.diff.mean_abs, *want.diff.mean_abs, 1e-12);
+      EXPECT_NEAR(*got.diff.cosine, *want.diff.cosine, 1e-12);
+      if (!swap) {
+        EXPECT_EQ(got.diff.exceeding, want.diff.exceeding);
+      }
+    }
+  }
+}
+
+TEST(Compare, FirstOfEqualMaximaWinsInEveryLayout) {
+  const std::vector<float> zeros(600 * 600, 0.0F);
+  std::vector<float> ones = zeros;
+  ones[599 * 600 + 3] = ones[5 * 600 + 599] = ones[300 * 600 + 300] = 1;  // Stored transposed.
+  View b = view_of(DType::f32, {600, 600}, ones);
+  b.parts[0].strides = {1, 600};
+  const Comparison c = compare_views(view_of(DType::f32, {600, 600}, zeros), b);
+  EXPECT_EQ(c.diff.max_abs_at, (std::vector<uint64_t>{3, 599}));
+}
+
 TEST(Tolerance, ComesFromTheCoarserType) {
   EXPECT_EQ(tolerance_for(DType::f32, DType::bf16, {}).rtol, 1.6e-2);
   EXPECT_EQ(tolerance_for(DType::i32, DType::f32, {}).rtol, 1.3e-6);

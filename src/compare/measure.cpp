@@ -227,6 +227,30 @@ Sums measure_tile(Arithmetic arithmetic, const RawTile& raw) {
   return kernels::reference::diff_complex(buffers.f64_a, buffers.f64_b, raw.tile);
 }
 
+// |b - a| of each pair, as the kernels take it.
+void distances(Arithmetic arithmetic, const RawTile& raw, double* apart) {
+  Scratch& buffers = scratch();
+  const std::size_t count = raw.count();
+  if (arithmetic == Arithmetic::exact64) {
+    decode_exact(raw.dtype_a, raw.a, count, buffers.exact_a);
+    decode_exact(raw.dtype_b, raw.b, count, buffers.exact_b);
+    for (std::size_t i = 0; i < count; ++i)
+      apart[i] = static_cast<double>(std::abs(buffers.exact_b[i] - buffers.exact_a[i]));
+    return;
+  }
+  if (arithmetic == Arithmetic::complex) {
+    decode_complex(raw.dtype_a, raw.a, count, buffers.f64_a);
+    decode_complex(raw.dtype_b, raw.b, count, buffers.f64_b);
+    for (std::size_t i = 0; i < count; ++i)
+      apart[i] = std::hypot(buffers.f64_b[2 * i] - buffers.f64_a[2 * i],
+                            buffers.f64_b[2 * i + 1] - buffers.f64_a[2 * i + 1]);
+    return;
+  }
+  decode(raw.dtype_a, raw.a, count, buffers.f64_a);
+  decode(raw.dtype_b, raw.b, count, buffers.f64_b);
+  for (std::size_t i = 0; i < count; ++i) apart[i] = std::abs(buffers.f64_b[i] - buffers.f64_a[i]);
+}
+
 }  // namespace
 
 Arithmetic arithmetic_for(DType a, DType b) {
@@ -237,21 +261,53 @@ Arithmetic arithmetic_for(DType a, DType b) {
 }
 
 Meter::Meter(const Reader& a, const Reader& b, Threshold limit)
-    : a_(a), b_(b), limit_(limit), arithmetic_(arithmetic_for(a.view().dtype, b.view().dtype)) {}
+    : walk_(a, b),
+      dtype_a_(a.view().dtype),
+      dtype_b_(b.view().dtype),
+      limit_(limit),
+      arithmetic_(arithmetic_for(dtype_a_, dtype_b_)) {}
 
-Sums Meter::measure(uint64_t first, std::size_t count) const {
-  const DType dtype_a = a_.view().dtype;
-  const DType dtype_b = b_.view().dtype;
-  const std::byte* a = a_.raw(first, count, scratch().block_a);
-  const std::byte* b = b_.raw(first, count, scratch().block_b);
+Sums Meter::measure(uint64_t block, const kernels::Best& best) const {
+  const auto elements = walk_.fetch(block, scratch().block_a, scratch().block_b);
   Sums sums;
-  for (std::size_t done = 0; done < count; done += kTile) {
-    const kernels::Best best{sums.max_abs, sums.max_rel, sums.rtol_needed};
-    const kernels::Tile tile{std::min(kTile, count - done), first + done, limit_, best};
-    sums.merge(measure_tile(arithmetic_, {a + done * item_bytes(dtype_a),
-                                          b + done * item_bytes(dtype_b), dtype_a, dtype_b, tile}));
+  for (std::size_t done = 0; done < elements.count; done += kTile) {
+    // Out of order, an equal maximum may still come first in the tensor, so it is not left out.
+    const double before = walk_.flat() ? best.max_abs : std::nextafter(best.max_abs, -1.0);
+    const kernels::Tile tile{std::min(kTile, elements.count - done),
+                             done,
+                             limit_,
+                             {std::max(sums.max_abs, before), std::max(sums.max_rel, best.max_rel),
+                              std::max(sums.rtol_needed, best.rtol_needed)}};
+    sums.merge(measure_tile(arithmetic_,
+                            {elements.a + done * item_bytes(dtype_a_),
+                             elements.b + done * item_bytes(dtype_b_), dtype_a_, dtype_b_, tile}));
+  }
+  if (walk_.flat()) {
+    sums.max_abs_at = walk_.position(block, sums.max_abs_at);
+  } else if (sums.max_abs >= best.max_abs && sums.max_abs >= 0) {
+    sums.max_abs_at = first_position(block, elements, sums.max_abs);
   }
   return sums;
+}
+
+// The first position, in row-major order, at which a block of another order has its maximum.
+uint64_t Meter::first_position(uint64_t block, const Traversal::Block& elements,
+                               double distance) const {
+  uint64_t first = UINT64_MAX;
+  for (std::size_t done = 0; done < elements.count; done += kTile) {
+    const RawTile raw{elements.a + done * item_bytes(dtype_a_),
+                      elements.b + done * item_bytes(dtype_b_),
+                      dtype_a_,
+                      dtype_b_,
+                      {std::min(kTile, elements.count - done), done, limit_, {}}};
+    double apart[kTile];
+    distances(arithmetic_, raw, apart);
+    // Nothing in a box comes before its first element.
+    if (done == 0 && apart[0] == distance) return walk_.position(block, 0);
+    for (std::size_t i = 0; i < raw.count(); ++i)
+      if (apart[i] == distance) first = std::min(first, walk_.position(block, done + i));
+  }
+  return first;
 }
 
 Moments measure_one(const Reader& reader, uint64_t first, std::size_t count) {

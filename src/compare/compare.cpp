@@ -13,20 +13,19 @@
 namespace tensordiff {
 namespace {
 
-// What one task measures. Fixed, because how sums are grouped shows in their last bits.
-constexpr uint64_t kChunkElements = 16 * kBlockElements;
+// How many blocks one task measures. Fixed, because how sums are grouped shows in their last bits.
+constexpr uint64_t kChunkBlocks = 16;
 
-// Merges measure(first, count) over all blocks of `elements`, the same way for any thread count.
+// Merges add(block, total) over all blocks, the same way for any number of threads.
 template <class Total>
-Total measure_all(uint64_t elements, const std::function<Total(uint64_t, std::size_t)>& measure) {
+Total measure_all(uint64_t blocks, const std::function<void(uint64_t, Total&)>& add) {
   const auto chunk_total = [&](uint64_t chunk) {
     Total total;
-    const uint64_t end = std::min(elements, (chunk + 1) * kChunkElements);
-    for (uint64_t first = chunk * kChunkElements; first < end; first += kBlockElements)
-      total.merge(measure(first, std::min<uint64_t>(kBlockElements, end - first)));
+    const uint64_t end = std::min(blocks, (chunk + 1) * kChunkBlocks);
+    for (uint64_t block = chunk * kChunkBlocks; block < end; ++block) add(block, total);
     return total;
   };
-  const uint64_t chunks = (elements + kChunkElements - 1) / kChunkElements;
+  const uint64_t chunks = (blocks + kChunkBlocks - 1) / kChunkBlocks;
   if (chunks <= 1) return chunks == 0 ? Total{} : chunk_total(0);
 
   std::vector<Total> totals(chunks);
@@ -125,9 +124,9 @@ Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& option
   const Reader b = TRY(Reader::open(pair.b).in("b"));
   const Tolerance tolerance = tolerance_for(pair.a.dtype, pair.b.dtype, options);
   const Meter meter(a, b, {tolerance.atol, tolerance.rtol});
-  const Sums sums = measure_all<Sums>(pair.a.elements(), [&](uint64_t first, std::size_t count) {
-    if (options.on_progress) options.on_progress(count);
-    return meter.measure(first, count);
+  const Sums sums = measure_all<Sums>(meter.blocks(), [&](uint64_t block, Sums& total) {
+    if (options.on_progress) options.on_progress(kBlockElements);
+    total.merge(meter.measure(block, {total.max_abs, total.max_rel, total.rtol_needed}));
   });
   if (!a.intact()) return Error("a: the file was cut short while it was read");
   if (!b.intact()) return Error("b: the file was cut short while it was read");
@@ -146,9 +145,12 @@ Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& option
 
 Result<Stats> statistics(const View& view) {
   const Reader reader = TRY(Reader::open(view));
-  const Moments moments = measure_all<Moments>(
-      view.elements(),
-      [&](uint64_t first, std::size_t count) { return measure_one(reader, first, count); });
+  const uint64_t elements = view.elements();
+  const uint64_t blocks = (elements + kBlockElements - 1) / kBlockElements;
+  const Moments moments = measure_all<Moments>(blocks, [&](uint64_t block, Moments& total) {
+    const uint64_t first = block * kBlockElements;
+    total.merge(measure_one(reader, first, std::min<uint64_t>(kBlockElements, elements - first)));
+  });
   if (!reader.intact()) return Error("the file was cut short while it was read");
   return stats_from(moments);
 }

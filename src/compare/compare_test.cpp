@@ -221,6 +221,35 @@ TEST(Compare, FirstOfEqualMaximaWins) {
   EXPECT_EQ(compare_views(f32(a), f32(b)).diff.max_abs_at, std::vector<uint64_t>{3000});
 }
 
+// Infinities scattered as in an attention mask: the finite rest is measured as if they were not
+// there.
+TEST(Compare, MeasuresAroundValuesThatAreNotFinite) {
+  std::vector<float> a = noise(9000, 6);
+  std::vector<float> b = noise(9000, 7);
+  std::vector<float> finite_a;
+  std::vector<float> finite_b;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (i % 5 == 2) a[i] = b[i] = -static_cast<float>(kInf);
+    if (i % 700 == 0) b[i] = kNan;
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) continue;
+    finite_a.push_back(a[i]);
+    finite_b.push_back(b[i]);
+  }
+  const Comparison holes = compare_views(f32(a), f32(b));
+  const Comparison whole = compare_views(f32(finite_a), f32(finite_b));
+  EXPECT_EQ(holes.diff.compared, finite_a.size());
+  EXPECT_EQ(holes.diff.max_abs, whole.diff.max_abs);
+  EXPECT_EQ(holes.diff.a_there, whole.diff.a_there);
+  EXPECT_EQ(holes.diff.b_there, whole.diff.b_there);
+  EXPECT_EQ(holes.diff.exceeding, whole.diff.exceeding);
+  EXPECT_EQ(holes.diff.ulp_max, whole.diff.ulp_max);
+  EXPECT_NEAR(*holes.diff.cosine, *whole.diff.cosine, 1e-12);
+  EXPECT_EQ(holes.a.inf, 1800U);
+  EXPECT_EQ(holes.b.nan, 13U);
+  EXPECT_EQ(holes.diff.nonfinite_agreeing + holes.diff.nonfinite_mismatch,
+            a.size() - finite_a.size());
+}
+
 TEST(Compare, ReadsMisalignedElements) {
   std::string memory(1 + 64 * 4, '\0');
   for (int i = 0; i < 64; ++i) {
@@ -231,6 +260,59 @@ TEST(Compare, ReadsMisalignedElements) {
   const View view = contiguous_view(DType::f32, {64}, source).value();
   EXPECT_DOUBLE_EQ(*statistics(view).value().mean, 31.5);
   EXPECT_EQ(compare_views(view, view).status, Status::identical);
+}
+
+// Every layout of one matrix against another gives what the row-major ones give.
+TEST(Compare, GivesTheSameForEveryLayout) {
+  const Shape shape = {70, 31, 90};
+  const std::vector<float> values_a = noise(70 * 31 * 90, 8);
+  std::vector<float> values_b = values_a;
+  for (std::size_t i = 0; i < values_b.size(); i += 3) values_b[i] *= 1.001F;
+  values_b[12345] += 4;
+  const View plain_a = view_of(DType::f32, shape, values_a);
+  const View plain_b = view_of(DType::f32, shape, values_b);
+  const Comparison want = compare_views(plain_a, plain_b);
+
+  // b stored with its axes in another order, and viewed back.
+  const std::size_t orders[][3] = {{0, 2, 1}, {1, 0, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}};
+  for (const auto& order : orders) {
+    Shape stored_shape;
+    for (const std::size_t axis : order) stored_shape.push_back(shape[axis]);
+    const Strides stored = contiguous_strides(stored_shape);
+    Strides strides(3);
+    for (std::size_t at = 0; at < 3; ++at) strides[order[at]] = stored[at];
+    std::vector<float> moved(values_b.size());
+    for (std::size_t i = 0; i < values_b.size(); ++i) {
+      const std::vector<uint64_t> index = index_at(shape, i);
+      int64_t to = 0;
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        to += static_cast<int64_t>(index[axis]) * strides[axis];
+      moved[static_cast<std::size_t>(to)] = values_b[i];
+    }
+    View b = view_of(DType::f32, shape, moved);
+    b.parts[0].strides = strides;
+    for (const bool swap : {false, true}) {
+      const Comparison got = swap ? compare_views(b, plain_a) : compare_views(plain_a, b);
+      EXPECT_EQ(got.diff.max_abs, want.diff.max_abs);
+      EXPECT_EQ(got.diff.max_abs_at, want.diff.max_abs_at) << order[0] << order[1] << order[2];
+      EXPECT_EQ(got.diff.equal, want.diff.equal);
+      EXPECT_NEAR(*got.diff.mean_abs, *want.diff.mean_abs, 1e-12);
+      EXPECT_NEAR(*got.diff.cosine, *want.diff.cosine, 1e-12);
+      if (!swap) {
+        EXPECT_EQ(got.diff.exceeding, want.diff.exceeding);
+      }
+    }
+  }
+}
+
+TEST(Compare, FirstOfEqualMaximaWinsInEveryLayout) {
+  const std::vector<float> zeros(600 * 600, 0.0F);
+  std::vector<float> ones = zeros;
+  ones[599 * 600 + 3] = ones[5 * 600 + 599] = ones[300 * 600 + 300] = 1;  // Stored transposed.
+  View b = view_of(DType::f32, {600, 600}, ones);
+  b.parts[0].strides = {1, 600};
+  const Comparison c = compare_views(view_of(DType::f32, {600, 600}, zeros), b);
+  EXPECT_EQ(c.diff.max_abs_at, (std::vector<uint64_t>{3, 599}));
 }
 
 TEST(Tolerance, ComesFromTheCoarserType) {

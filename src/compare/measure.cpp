@@ -35,6 +35,9 @@ struct RawTile {
   kernels::Tile tile;
 
   std::size_t count() const { return tile.count; }
+  // Distances are also counted in steps of the coarser type, between floats.
+  bool counts_steps() const { return is_float(dtype_a) && is_float(dtype_b); }
+  DType steps() const { return coarser(dtype_a, dtype_b); }
 };
 
 // Both floats without a copy where the elements already are that, aligned.
@@ -89,20 +92,6 @@ Sums sums_of_equal(const Moments& moments, uint64_t first) {
   return sums;
 }
 
-// The steps between the pairs in which both values are finite.
-template <class T>
-uint64_t ulp_of_finite(DType dtype, const T* a, const T* b, std::size_t count) {
-  T finite_a[kTile];
-  T finite_b[kTile];
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) continue;
-    finite_a[kept] = a[i];
-    finite_b[kept++] = b[i];
-  }
-  return ulp_between(dtype, finite_a, finite_b, kept);
-}
-
 // The plain kernel on values of type T.
 Sums plain(const double* a, const double* b, const kernels::Tile& tile) {
   return kernels::reference::diff(a, b, tile);
@@ -133,6 +122,73 @@ Moments moments_of(const T* values, std::size_t count) {
 }
 
 template <class T>
+bool all_finite(const T* values, std::size_t count) {
+  return std::all_of(values, values + count, [](T value) { return std::isfinite(value); });
+}
+
+// The plain kernel on what the vector kernel left over.
+template <class T>
+void add_rest(const T* a, const T* b, kernels::Tile tile, std::size_t done, Sums& sums) {
+  if (done == tile.count) return;
+  tile.count -= done;
+  tile.first += done;
+  sums.merge(plain(a + done, b + done, tile));
+}
+
+// Counts the values that are not finite and leaves the finite ones in `kept`; returns how many.
+template <class T>
+std::size_t keep_finite(const T* values, std::size_t count, T* kept, Moments& moments) {
+  std::size_t finite = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    kept[finite] = values[i];
+    finite += std::isfinite(values[i]);
+    moments.nan += std::isnan(values[i]);
+  }
+  moments.inf = count - finite - moments.nan;
+  return finite;
+}
+
+// A tile in which something is not finite: the pairs that are go through the kernel together, and
+// so do the values of each side.
+template <class T>
+Sums diff_with_gaps(const RawTile& raw, const T* a, const T* b) {
+  alignas(64) T finite_a[kTile];
+  alignas(64) T finite_b[kTile];
+  const std::size_t count = raw.count();
+  Moments moments_a;
+  Moments moments_b;
+  moments_a.merge(moments_of(finite_a, keep_finite(a, count, finite_a, moments_a)));
+  moments_b.merge(moments_of(finite_b, keep_finite(b, count, finite_b, moments_b)));
+
+  kernels::Tile tile = raw.tile;
+  tile.count = 0;
+  uint64_t agreeing = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool finite = std::isfinite(a[i]) && std::isfinite(b[i]);
+    agreeing += !finite && (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])));
+    finite_a[tile.count] = a[i];
+    finite_b[tile.count] = b[i];
+    tile.count += finite;
+  }
+  Sums sums;
+  add_rest(finite_a, finite_b, tile, kernels::diff(finite_a, finite_b, tile, sums), sums);
+  if (sums.max_abs > tile.best.max_abs) {
+    const auto apart = [&](std::size_t i) {
+      return std::abs(static_cast<double>(b[i]) - static_cast<double>(a[i]));
+    };
+    std::size_t at = 0;
+    while (!std::isfinite(a[at]) || !std::isfinite(b[at]) || apart(at) != sums.max_abs) ++at;
+    sums.max_abs_at = raw.tile.first + at;
+  }
+  sums.a = moments_a;
+  sums.b = moments_b;
+  sums.agreeing = agreeing;
+  sums.mismatch = count - tile.count - agreeing;
+  if (raw.counts_steps()) sums.ulp = ulp_between(raw.steps(), finite_a, finite_b, tile.count);
+  return sums;
+}
+
+template <class T>
 Sums diff_tile(const RawTile& raw, const T* a, const T* b) {
   const std::size_t count = raw.count();
   if (raw.dtype_a == raw.dtype_b &&
@@ -142,17 +198,10 @@ Sums diff_tile(const RawTile& raw, const T* a, const T* b) {
   }
   Sums sums;
   const std::size_t done = kernels::diff(a, b, raw.tile, sums);
-  if (done < count) {
-    kernels::Tile rest = raw.tile;
-    rest.count -= done;
-    rest.first += done;
-    sums.merge(plain(a + done, b + done, rest));
-  }
-  if (is_float(raw.dtype_a) && is_float(raw.dtype_b) && sums.equal < sums.count) {
-    const DType steps = coarser(raw.dtype_a, raw.dtype_b);
-    sums.ulp =
-        sums.count == count ? ulp_between(steps, a, b, count) : ulp_of_finite(steps, a, b, count);
-  }
+  if (!all_finite(a + done, count - done) || !all_finite(b + done, count - done))
+    return diff_with_gaps(raw, a, b);
+  add_rest(a, b, raw.tile, done, sums);
+  if (raw.counts_steps() && sums.equal < count) sums.ulp = ulp_between(raw.steps(), a, b, count);
   return sums;
 }
 
@@ -178,6 +227,30 @@ Sums measure_tile(Arithmetic arithmetic, const RawTile& raw) {
   return kernels::reference::diff_complex(buffers.f64_a, buffers.f64_b, raw.tile);
 }
 
+// |b - a| of each pair, as the kernels take it.
+void distances(Arithmetic arithmetic, const RawTile& raw, double* apart) {
+  Scratch& buffers = scratch();
+  const std::size_t count = raw.count();
+  if (arithmetic == Arithmetic::exact64) {
+    decode_exact(raw.dtype_a, raw.a, count, buffers.exact_a);
+    decode_exact(raw.dtype_b, raw.b, count, buffers.exact_b);
+    for (std::size_t i = 0; i < count; ++i)
+      apart[i] = static_cast<double>(std::abs(buffers.exact_b[i] - buffers.exact_a[i]));
+    return;
+  }
+  if (arithmetic == Arithmetic::complex) {
+    decode_complex(raw.dtype_a, raw.a, count, buffers.f64_a);
+    decode_complex(raw.dtype_b, raw.b, count, buffers.f64_b);
+    for (std::size_t i = 0; i < count; ++i)
+      apart[i] = std::hypot(buffers.f64_b[2 * i] - buffers.f64_a[2 * i],
+                            buffers.f64_b[2 * i + 1] - buffers.f64_a[2 * i + 1]);
+    return;
+  }
+  decode(raw.dtype_a, raw.a, count, buffers.f64_a);
+  decode(raw.dtype_b, raw.b, count, buffers.f64_b);
+  for (std::size_t i = 0; i < count; ++i) apart[i] = std::abs(buffers.f64_b[i] - buffers.f64_a[i]);
+}
+
 }  // namespace
 
 Arithmetic arithmetic_for(DType a, DType b) {
@@ -188,20 +261,53 @@ Arithmetic arithmetic_for(DType a, DType b) {
 }
 
 Meter::Meter(const Reader& a, const Reader& b, Threshold limit)
-    : a_(a), b_(b), limit_(limit), arithmetic_(arithmetic_for(a.view().dtype, b.view().dtype)) {}
+    : walk_(a, b),
+      dtype_a_(a.view().dtype),
+      dtype_b_(b.view().dtype),
+      limit_(limit),
+      arithmetic_(arithmetic_for(dtype_a_, dtype_b_)) {}
 
-Sums Meter::measure(uint64_t first, std::size_t count) const {
-  const DType dtype_a = a_.view().dtype;
-  const DType dtype_b = b_.view().dtype;
-  const std::byte* a = a_.raw(first, count, scratch().block_a);
-  const std::byte* b = b_.raw(first, count, scratch().block_b);
+Sums Meter::measure(uint64_t block, const kernels::Best& best) const {
+  const auto elements = walk_.fetch(block, scratch().block_a, scratch().block_b);
   Sums sums;
-  for (std::size_t done = 0; done < count; done += kTile) {
-    const kernels::Tile tile{std::min(kTile, count - done), first + done, limit_};
-    sums.merge(measure_tile(arithmetic_, {a + done * item_bytes(dtype_a),
-                                          b + done * item_bytes(dtype_b), dtype_a, dtype_b, tile}));
+  for (std::size_t done = 0; done < elements.count; done += kTile) {
+    // Out of order, an equal maximum may still come first in the tensor, so it is not left out.
+    const double before = walk_.flat() ? best.max_abs : std::nextafter(best.max_abs, -1.0);
+    const kernels::Tile tile{std::min(kTile, elements.count - done),
+                             done,
+                             limit_,
+                             {std::max(sums.max_abs, before), std::max(sums.max_rel, best.max_rel),
+                              std::max(sums.rtol_needed, best.rtol_needed)}};
+    sums.merge(measure_tile(arithmetic_,
+                            {elements.a + done * item_bytes(dtype_a_),
+                             elements.b + done * item_bytes(dtype_b_), dtype_a_, dtype_b_, tile}));
+  }
+  if (walk_.flat()) {
+    sums.max_abs_at = walk_.position(block, sums.max_abs_at);
+  } else if (sums.max_abs >= best.max_abs && sums.max_abs >= 0) {
+    sums.max_abs_at = first_position(block, elements, sums.max_abs);
   }
   return sums;
+}
+
+// The first position, in row-major order, at which a block of another order has its maximum.
+uint64_t Meter::first_position(uint64_t block, const Traversal::Block& elements,
+                               double distance) const {
+  uint64_t first = UINT64_MAX;
+  for (std::size_t done = 0; done < elements.count; done += kTile) {
+    const RawTile raw{elements.a + done * item_bytes(dtype_a_),
+                      elements.b + done * item_bytes(dtype_b_),
+                      dtype_a_,
+                      dtype_b_,
+                      {std::min(kTile, elements.count - done), done, limit_, {}}};
+    double apart[kTile];
+    distances(arithmetic_, raw, apart);
+    // Nothing in a box comes before its first element.
+    if (done == 0 && apart[0] == distance) return walk_.position(block, 0);
+    for (std::size_t i = 0; i < raw.count(); ++i)
+      if (apart[i] == distance) first = std::min(first, walk_.position(block, done + i));
+  }
+  return first;
 }
 
 Moments measure_one(const Reader& reader, uint64_t first, std::size_t count) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compare/kernels/tile.h"
+#include "compare/traversal.h"
 #include "tensor/reader.h"
 
 namespace tensordiff {
@@ -23,12 +24,18 @@ class Meter {
   // The readers must outlive the meter; both views have one shape.
   Meter(const Reader& a, const Reader& b, Threshold limit);
 
-  // The sums of elements [first, first + count), count at most kBlockElements.
-  Sums measure(uint64_t first, std::size_t count) const;
+  uint64_t blocks() const { return walk_.blocks(); }
+
+  // The sums of one block. `best` is the largest of the blocks before it that it will be merged
+  // with: what does not beat it may be left out.
+  Sums measure(uint64_t block, const kernels::Best& best) const;
 
  private:
-  const Reader& a_;
-  const Reader& b_;
+  uint64_t first_position(uint64_t block, const Traversal::Block& elements, double distance) const;
+
+  Traversal walk_;
+  DType dtype_a_;
+  DType dtype_b_;
   Threshold limit_;
   Arithmetic arithmetic_;
 };

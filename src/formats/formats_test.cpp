@@ -44,7 +44,15 @@ std::string example_of(const Format& format) {
        }},
       {"torch-zip", [] { return read_file(data_path("single_tensor.pth")); }},
       {"torch-legacy", [] { return read_file(data_path("legacy_scalar.pth")); }},
-      {"pickle", [] { return read_file(data_path("scalar.pkl")); }},
+      {"pickle",
+       [] {
+         // {'a': 1.5, 'b': [7, True]}
+         return std::string(
+             "\x80\2}(X\1\0\0\0aG?\xf8\0\0\0\0\0\0X\1\0\0\0b]("
+             "K\7\x88"
+             "eu.",
+             33);
+       }},
   };
   const auto found = made.find(format.name);
   return found == made.end() ? "" : found->second();

@@ -21,9 +21,12 @@ struct Entry {
   LayerStage place;
   bool in_shared_folder = true;
 
+  // The folder that its partner must lie in; "" also where any will do.
+  std::string_view folder() const {
+    return in_shared_folder ? std::string_view(place.folder) : std::string_view();
+  }
   auto key() const {
-    return std::tuple(place.layer, std::string_view(place.stage), in_shared_folder,
-                      std::string_view(in_shared_folder ? place.folder : ""));
+    return std::tuple(place.layer, std::string_view(place.stage), in_shared_folder, folder());
   }
 };
 
@@ -87,11 +90,9 @@ bool share_a_layer(const Entries& a, const Entries& b) {
 
 std::vector<Placed> placed(const Entries& entries) {
   std::vector<Placed> result;
-  for (const Entry& entry : entries) {
-    const std::string_view folder = entry.in_shared_folder ? entry.place.folder : "";
+  for (const Entry& entry : entries)
     result.push_back(
-        {entry.tensor, entry.place.layer, fmt::format("{}/{}", folder, entry.place.stage)});
-  }
+        {entry.tensor, entry.place.layer, fmt::format("{}/{}", entry.folder(), entry.place.stage)});
   return result;
 }
 

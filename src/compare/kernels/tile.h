@@ -67,11 +67,20 @@ struct Sums {
 
 namespace kernels {
 
-// Measures `count` pairs. Positions in the result count from `first`.
+// The largest seen so far in the same block.
+struct Best {
+  double max_abs = -1;
+  double max_rel = 0;
+  double rtol_needed = 0;
+};
+
+// What to measure: `count` pairs, the first of which is at position `first`. A vector kernel may
+// leave out a maximum that does not beat `best`; merged into what gave `best` nothing is missing.
 struct Tile {
   std::size_t count = 0;
   uint64_t first = 0;
   Threshold limit;
+  Best best;
 };
 
 namespace reference {

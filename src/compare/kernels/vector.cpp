@@ -1,10 +1,12 @@
 // The vector kernels: one body for all instruction sets, chosen when the program starts.
 //
-// f32 tiles are widened to f64 in registers, half a vector at a time, and every sum is kept in f64.
-// Two things are cheaper than they look. |d| / (|a| + 1e-8) multiplies by a reciprocal that starts
-// from the 12-bit estimate and is made exact to 2^-36 or better with one cubic step (e = 1 - x·r,
-// r ← r·(1 + e + e²)). The largest |d| / max(|a|, |b|) and the rtol needed divide only where
-// a product says that the record may be beaten, which is rare.
+// A tile is walked up to three times while it lies in the first-level cache. The survey runs in the
+// lanes of the stored type: extremes, equality, and whether anything here may be a record. The sums
+// are then taken in f64, widened in registers. Only a tile that may hold a record (a new largest
+// |d|, |d| / max(|a|, |b|) or rtol needed) or an element beyond tolerance is walked again, exactly.
+//
+// |d| / (|a| + 1e-8) multiplies by a reciprocal that starts from the 12-bit estimate and becomes
+// exact to 2^-36 or better with one cubic step: e = 1 - x·r, r ← r·(1 + e + e²).
 //
 // Sums depend on the number of lanes in their last bits (docs/metrics.md: within 1e-12);
 // extremes, counts and positions do not.
@@ -15,6 +17,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -26,54 +29,105 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using F64 = hn::ScalableTag<double>;
-using F32 = hn::ScalableTag<float>;
 using HalfF32 = hn::Rebind<float, F64>;  // As many floats as there are doubles in a vector.
 using Vec = hn::Vec<F64>;
 
 // The largest |a| whose reciprocal is a normal float: beyond it the estimate is no use.
-constexpr double kLargeMax = 1e37;
+constexpr double kEstimateMax = 1e37;
 
-// A record is tried again from a little below, so that rounding in the product hides no winner.
-constexpr double kNearly = 1 - 1e-15;
+// The survey rounds to the stored type; what comes within this of a record is looked at exactly.
+constexpr double kNearly = 1 - 1e-5;
 
 Vec load(const float* at) { return hn::PromoteTo(F64(), hn::LoadU(HalfF32(), at)); }
 Vec load(const double* at) { return hn::LoadU(F64(), at); }
 
-// 1 / size for size in [1e-8, 1e37].
-Vec reciprocal(Vec size, const float*) {
+double sum(Vec v) { return hn::GetLane(hn::SumOfLanes(F64(), v)); }
+double most(Vec v) { return hn::GetLane(hn::MaxOfLanes(F64(), v)); }
+
+// What a look in the lanes of the stored type can tell.
+struct Survey {
+  double min_a, max_a, min_b, max_b;
+  double distance;  // Largest |b - a|, rounded; infinite or NaN when a value is.
+  bool relative;    // An element may beat the record of |d| / max(|a|, |b|).
+  uint64_t equal, zeros_a, zeros_b;
+};
+
+template <class T>
+Survey survey(const T* at_a, const T* at_b, std::size_t count, double max_rel) {
+  const hn::ScalableTag<T> d;
+  const hn::RebindToSigned<decltype(d)> bits;  // Sizes order like integers, and NaN comes last.
+  auto min_a = hn::Set(d, std::numeric_limits<T>::infinity());
+  auto max_a = hn::Neg(min_a);
+  auto min_b = min_a;
+  auto max_b = max_a;
+  auto distance = hn::Zero(bits);
+  auto beaten = hn::Lt(min_a, max_a);  // None yet.
+  const auto bound = hn::Set(d, static_cast<T>(max_rel * kNearly));
+  uint64_t equal = 0, zeros_a = 0, zeros_b = 0;
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
+    const auto a = hn::LoadU(d, at_a + i);
+    const auto b = hn::LoadU(d, at_b + i);
+    const auto size = hn::Abs(hn::Sub(b, a));
+    min_a = hn::Min(min_a, a);
+    max_a = hn::Max(max_a, a);
+    min_b = hn::Min(min_b, b);
+    max_b = hn::Max(max_b, b);
+    distance = hn::Max(distance, hn::BitCast(bits, size));
+    beaten = hn::Or(beaten, hn::Gt(size, hn::Mul(hn::Max(hn::Abs(a), hn::Abs(b)), bound)));
+    equal += hn::CountTrue(d, hn::Eq(a, b));
+    zeros_a += hn::CountTrue(d, hn::Eq(a, hn::Zero(d)));
+    zeros_b += hn::CountTrue(d, hn::Eq(b, hn::Zero(d)));
+  }
+  HWY_ALIGN hn::TFromD<decltype(bits)> sizes[hn::MaxLanes(d)];
+  hn::Store(distance, bits, sizes);
+  const auto farthest = *std::max_element(sizes, sizes + hn::Lanes(d));
+  const auto lowest = [&](auto v) HWY_ATTR { return hn::GetLane(hn::MinOfLanes(d, v)); };
+  const auto highest = [&](auto v) HWY_ATTR { return hn::GetLane(hn::MaxOfLanes(d, v)); };
+  return {lowest(min_a),
+          highest(max_a),
+          lowest(min_b),
+          highest(max_b),
+          std::bit_cast<T>(farthest),
+          !hn::AllFalse(d, beaten),
+          equal,
+          zeros_a,
+          zeros_b};
+}
+
+// 1 / size, by estimate for sizes in [1e-8, kEstimateMax].
+template <bool kEstimate>
+HWY_INLINE Vec reciprocal(Vec size) {
   const F64 d;
-  const auto estimate = hn::ApproximateReciprocal(hn::DemoteTo(HalfF32(), size));
-  Vec r = hn::PromoteTo(d, estimate);
+  if constexpr (!kEstimate) return hn::Div(hn::Set(d, 1.0), size);
+  Vec r = hn::PromoteTo(d, hn::ApproximateReciprocal(hn::DemoteTo(HalfF32(), size)));
 #if !(HWY_ARCH_X86)
   r = hn::MulAdd(hn::NegMulAdd(size, r, hn::Set(d, 1.0)), r, r);  // Others estimate 8 bits only.
 #endif
   const Vec e = hn::NegMulAdd(size, r, hn::Set(d, 1.0));
   return hn::MulAdd(hn::MulAdd(e, e, e), r, r);
 }
-Vec reciprocal(Vec size, const double*) { return hn::Div(hn::Set(F64(), 1.0), size); }
 
-double sum(Vec v) { return hn::GetLane(hn::SumOfLanes(F64(), v)); }
-double most(Vec v) { return hn::GetLane(hn::MaxOfLanes(F64(), v)); }
+// Σx and Σx² about a pivot, as moments.
+void centre(double count, double pivot, double x, double xx, double& mean, double& m2) {
+  mean = pivot + x / count;
+  m2 = std::max(0.0, xx - x * x / count);
+}
 
-// The running sums of a tile.
-template <class T>
-struct Lanes {
-  // Written out, as the compiler's own constructor would lack the target's instructions.
-  Lanes(double pivot_first, double pivot_second) {
-    const F64 f64;
-    pivot_a = hn::Set(f64, pivot_first);
-    pivot_b = hn::Set(f64, pivot_second);
-    sx = sy = sxx = syy = sxy = hn::Zero(f64);
-    d_abs = d_squared = d_relative = max_abs = rel_bound = rtol_bound = hn::Zero(f64);
-  }
-
-  HWY_INLINE void add(const T* at_a, const T* at_b, const Threshold& limit) {
-    const F64 f64;
-    const Vec a = load(at_a);
-    const Vec b = load(at_b);
+template <bool kEstimate, class T>
+void take_sums(const T* at_a, const T* at_b, std::size_t count, Sums& sums) {
+  const F64 f64;
+  const double first_a = at_a[0];
+  const double first_b = at_b[0];
+  const Vec pivot_a = hn::Set(f64, first_a);
+  const Vec pivot_b = hn::Set(f64, first_b);
+  const Vec guard = hn::Set(f64, 1e-8);
+  Vec sx = hn::Zero(f64);
+  Vec sy = sx, sxx = sx, syy = sx, sxy = sx, d_abs = sx, d_squared = sx, d_relative = sx;
+  for (std::size_t i = 0; i < count; i += hn::Lanes(f64)) {
+    const Vec a = load(at_a + i);
+    const Vec b = load(at_b + i);
     const Vec d = hn::Sub(b, a);
     const Vec size = hn::Abs(d);
-    const Vec size_a = hn::Abs(a);
     const Vec x = hn::Sub(a, pivot_a);
     const Vec y = hn::Sub(b, pivot_b);
     sx = hn::Add(sx, x);
@@ -83,78 +137,59 @@ struct Lanes {
     sxy = hn::MulAdd(x, y, sxy);
     d_abs = hn::Add(d_abs, size);
     d_squared = hn::MulAdd(d, d, d_squared);
-    const Vec inverse = reciprocal(hn::Add(size_a, hn::Set(f64, 1e-8)), at_a);
+    const Vec inverse = reciprocal<kEstimate>(hn::Add(hn::Abs(a), guard));
     d_relative = hn::MulAdd(size, inverse, d_relative);
-    max_abs = hn::Max(max_abs, size);
-    const Vec bound = hn::MulAdd(hn::Set(f64, limit.rtol), size_a, hn::Set(f64, limit.atol));
-    exceeding += hn::CountTrue(f64, hn::Gt(size, bound));
-    records(size, size_a, hn::Abs(b), limit);
   }
+  const double n = static_cast<double>(count);
+  const double total_x = sum(sx);
+  const double total_y = sum(sy);
+  centre(n, first_a, total_x, sum(sxx), sums.mean_a, sums.m2_a);
+  centre(n, first_b, total_y, sum(syy), sums.mean_b, sums.m2_b);
+  sums.co = sum(sxy) - total_x * total_y / n;
+  sums.d_abs = sum(d_abs);
+  sums.d_squared = sum(d_squared);
+  sums.d_relative = sum(d_relative);
+}
 
-  // Raises max_rel and rtol_needed where this vector may beat them.
-  HWY_INLINE void records(Vec size, Vec size_a, Vec size_b, const Threshold& limit) {
-    const F64 f64;
-    const Vec larger = hn::Max(size_a, size_b);
+// The records of a tile and what exceeds tolerance, exactly. Divides only where a product says that
+// a record may fall.
+template <class T>
+void take_records(const T* at_a, const T* at_b, std::size_t count, const Tile& tile, Sums& sums) {
+  const F64 f64;
+  const Vec zero = hn::Zero(f64);
+  const Vec atol = hn::Set(f64, tile.limit.atol);
+  const Vec rtol = hn::Set(f64, tile.limit.rtol);
+  double max_rel = tile.best.max_rel;
+  double rtol_needed = tile.best.rtol_needed;
+  // What a product of rounded numbers may hide is far below this.
+  const auto just_below = [&](double record) HWY_ATTR {
+    return hn::Set(f64, std::min(record, 1e300) * (1 - 1e-15));
+  };
+  Vec rel_bound = just_below(max_rel);
+  Vec rtol_bound = just_below(rtol_needed);
+  Vec max_abs = zero;
+  for (std::size_t i = 0; i < count; i += hn::Lanes(f64)) {
+    const Vec a = load(at_a + i);
+    const Vec b = load(at_b + i);
+    const Vec size = hn::Abs(hn::Sub(b, a));
+    const Vec size_a = hn::Abs(a);
+    const Vec larger = hn::Max(size_a, hn::Abs(b));
+    max_abs = hn::Max(max_abs, size);
+    sums.exceeding += hn::CountTrue(f64, hn::Gt(size, hn::Add(atol, hn::Mul(rtol, size_a))));
     const auto beats_rel = hn::Gt(size, hn::Mul(larger, rel_bound));
-    const auto beats_rtol = hn::Gt(size, hn::MulAdd(size_a, rtol_bound, hn::Set(f64, limit.atol)));
-    if (HWY_LIKELY(hn::AllFalse(f64, hn::Or(beats_rel, beats_rtol)))) return;
-    const Vec zero = hn::Zero(f64);
-    const auto differs = hn::Gt(size, zero);
-    max_rel = std::max(max_rel, most(hn::IfThenElseZero(differs, hn::Div(size, larger))));
-    rel_bound = hn::Set(f64, max_rel * kNearly);
-    const Vec over = hn::Sub(size, hn::Set(f64, limit.atol));
+    const auto beats_rtol = hn::Gt(size, hn::MulAdd(size_a, rtol_bound, atol));
+    if (HWY_LIKELY(hn::AllFalse(f64, hn::Or(beats_rel, beats_rtol)))) continue;
+    const Vec ratio = hn::IfThenElseZero(hn::Gt(size, zero), hn::Div(size, larger));
+    max_rel = std::max(max_rel, most(ratio));
+    rel_bound = just_below(max_rel);
+    const Vec over = hn::Sub(size, atol);
     const Vec needed = hn::IfThenElseZero(hn::Gt(over, zero), hn::Div(over, size_a));
     rtol_needed = std::max(rtol_needed, most(needed));
-    rtol_bound = hn::Set(f64, std::min(rtol_needed, 1e300) * kNearly);
+    rtol_bound = just_below(rtol_needed);
   }
-
-  Vec pivot_a, pivot_b;
-  Vec sx, sy, sxx, syy, sxy;
-  Vec d_abs, d_squared, d_relative, max_abs;
-  Vec rel_bound, rtol_bound;
-  uint64_t exceeding = 0;
-  double max_rel = 0;
-  double rtol_needed = 0;
-};
-
-// What needs no widening, in the lanes of the stored type.
-template <class T>
-struct Narrow {
-  using D = hn::ScalableTag<T>;
-
-  Narrow() {
-    min_a = min_b = hn::Set(D(), std::numeric_limits<T>::infinity());
-    max_a = max_b = hn::Neg(min_a);
-    poison = hn::Zero(D());
-  }
-
-  HWY_INLINE void add(const T* at_a, const T* at_b) {
-    const D d;
-    const auto a = hn::LoadU(d, at_a);
-    const auto b = hn::LoadU(d, at_b);
-    min_a = hn::Min(min_a, a);
-    max_a = hn::Max(max_a, a);
-    min_b = hn::Min(min_b, b);
-    max_b = hn::Max(max_b, b);
-    // x - x is NaN for NaN and the infinities, and NaN stays.
-    poison = hn::Add(poison, hn::Add(hn::Sub(a, a), hn::Sub(b, b)));
-    equal += hn::CountTrue(d, hn::Eq(a, b));
-    zeros_a += hn::CountTrue(d, hn::Eq(a, hn::Zero(d)));
-    zeros_b += hn::CountTrue(d, hn::Eq(b, hn::Zero(d)));
-  }
-
-  bool finite() const { return hn::AllTrue(D(), hn::Eq(poison, hn::Zero(D()))); }
-  static double lowest(hn::Vec<D> v) { return hn::GetLane(hn::MinOfLanes(D(), v)); }
-  static double highest(hn::Vec<D> v) { return hn::GetLane(hn::MaxOfLanes(D(), v)); }
-
-  hn::Vec<D> min_a, min_b, max_a, max_b, poison;
-  uint64_t equal = 0, zeros_a = 0, zeros_b = 0;
-};
-
-// Σx and Σx² about a pivot, as moments.
-void centre(double count, double pivot, double x, double xx, double& mean, double& m2) {
-  mean = pivot + x / count;
-  m2 = std::max(0.0, xx - x * x / count);
+  sums.max_abs = most(max_abs);
+  sums.max_rel = max_rel;
+  sums.rtol_needed = rtol_needed;
 }
 
 template <class T>
@@ -165,51 +200,33 @@ uint64_t position_of(const T* a, const T* b, std::size_t count, double distance)
 }
 
 template <class T>
-void finish(const Lanes<T>& lanes, double pivot_a, double pivot_b, Sums& sums) {
-  const double n = static_cast<double>(sums.count);
-  const double sx = sum(lanes.sx);
-  const double sy = sum(lanes.sy);
-  centre(n, pivot_a, sx, sum(lanes.sxx), sums.mean_a, sums.m2_a);
-  centre(n, pivot_b, sy, sum(lanes.syy), sums.mean_b, sums.m2_b);
-  sums.co = sum(lanes.sxy) - sx * sy / n;
-  sums.d_abs = sum(lanes.d_abs);
-  sums.d_squared = sum(lanes.d_squared);
-  sums.d_relative = sum(lanes.d_relative);
-  sums.exceeding = lanes.exceeding;
-  sums.max_rel = lanes.max_rel;
-  sums.rtol_needed = lanes.rtol_needed;
-  sums.max_abs = most(lanes.max_abs);
-}
-
-template <class T>
 std::size_t diff_tile(const T* a, const T* b, const Tile& tile, Sums& sums) {
-  const std::size_t wide = hn::Lanes(F64());
-  const std::size_t narrow = hn::Lanes(hn::ScalableTag<T>());
-  const std::size_t whole = tile.count / narrow * narrow;
-  Narrow<T> extremes;
-  for (std::size_t i = 0; i < whole; i += narrow) extremes.add(a + i, b + i);
-  if (whole == 0 || !extremes.finite()) return 0;
+  const std::size_t lanes = hn::Lanes(hn::ScalableTag<T>());
+  const std::size_t count = tile.count / lanes * lanes;
+  if (count == 0) return 0;
+  const Survey found = survey(a, b, count, tile.best.max_rel);
+  if (!std::isfinite(found.distance)) return 0;
+
   sums = {};
-  sums.a.min = Narrow<T>::lowest(extremes.min_a);
-  sums.a.max = Narrow<T>::highest(extremes.max_a);
-  sums.b.min = Narrow<T>::lowest(extremes.min_b);
-  sums.b.max = Narrow<T>::highest(extremes.max_b);
-  if (std::max({-sums.a.min, sums.a.max, -sums.b.min, sums.b.max}) > kLargeMax) return 0;
+  sums.count = sums.values = sums.a.count = sums.b.count = count;
+  sums.equal = found.equal;
+  const double largest = std::max({-found.min_a, found.max_a, -found.min_b, found.max_b});
+  if (sizeof(T) == sizeof(float) && largest < kEstimateMax) {
+    take_sums<true>(a, b, count, sums);
+  } else {
+    take_sums<false>(a, b, count, sums);
+  }
+  sums.a = {count, sums.mean_a, sums.m2_a, found.min_a, found.max_a, found.zeros_a, 0, 0};
+  sums.b = {count, sums.mean_b, sums.m2_b, found.min_b, found.max_b, found.zeros_b, 0, 0};
 
-  const double pivot_a = a[0];
-  const double pivot_b = b[0];
-  Lanes<T> lanes(pivot_a, pivot_b);
-  for (std::size_t i = 0; i < whole; i += wide) lanes.add(a + i, b + i, tile.limit);
-
-  sums.count = sums.values = sums.a.count = sums.b.count = whole;
-  sums.equal = extremes.equal;
-  sums.a.zeros = extremes.zeros_a;
-  sums.b.zeros = extremes.zeros_b;
-  finish(lanes, pivot_a, pivot_b, sums);
-  sums.a.mean = sums.mean_a, sums.a.m2 = sums.m2_a;
-  sums.b.mean = sums.mean_b, sums.b.m2 = sums.m2_b;
-  sums.max_abs_at = tile.first + (sums.max_abs > 0 ? position_of(a, b, whole, sums.max_abs) : 0);
-  return whole;
+  const bool farther = found.distance >= tile.best.max_abs * kNearly;
+  if (farther || found.relative || found.distance >= tile.limit.atol * kNearly)
+    take_records(a, b, count, tile, sums);
+  if (sums.max_abs > tile.best.max_abs)
+    sums.max_abs_at = tile.first + (sums.max_abs > 0 ? position_of(a, b, count, sums.max_abs) : 0);
+  else
+    sums.max_abs = -1;
+  return count;
 }
 
 template <class T>
@@ -220,7 +237,7 @@ std::size_t moments_tile(const T* values, std::size_t count, Moments& out) {
   count = count / lanes * lanes;
   auto lowest = hn::Set(d, std::numeric_limits<T>::infinity());
   auto highest = hn::Neg(lowest);
-  auto poison = hn::Zero(d);
+  auto poison = hn::Zero(d);  // x - x is NaN for NaN and the infinities, and NaN stays.
   uint64_t zeros = 0;
   for (std::size_t i = 0; i < count; i += lanes) {
     const auto v = hn::LoadU(d, values + i);
@@ -248,25 +265,26 @@ std::size_t moments_tile(const T* values, std::size_t count, Moments& out) {
   return count;
 }
 
-// Bits as steps from the lowest number: the sign bit is flipped, negative numbers run backwards.
+// Bits as steps from zero, negative below it.
 template <class D, class V>
-V steps(D d, V bits) {
+HWY_INLINE V steps(D d, V bits) {
   using T = hn::TFromD<D>;
-  const V sign = hn::Set(d, static_cast<T>(T{1} << (sizeof(T) * 8 - 1)));
-  const V size = hn::AndNot(sign, bits);
-  const auto negative = hn::Ne(hn::And(bits, sign), hn::Zero(d));
-  return hn::IfThenElse(negative, hn::Sub(sign, size), hn::Add(sign, size));
+  const V lowest = hn::Set(d, std::numeric_limits<T>::min());  // The bits of -0.
+  return hn::IfThenElse(hn::Lt(bits, hn::Zero(d)), hn::Sub(lowest, bits), bits);
 }
 
 template <class T>
 uint64_t ulp_most(const T* a, const T* b, std::size_t count) {
   const hn::ScalableTag<T> d;
+  const hn::RebindToSigned<decltype(d)> bits;
   const std::size_t lanes = hn::Lanes(d);
   auto farthest = hn::Zero(d);
   for (std::size_t i = 0; i < count; i += lanes) {
-    const auto at_a = steps(d, hn::LoadU(d, a + i));
-    const auto at_b = steps(d, hn::LoadU(d, b + i));
-    farthest = hn::Max(farthest, hn::Sub(hn::Max(at_a, at_b), hn::Min(at_a, at_b)));
+    const auto at_a = steps(bits, hn::BitCast(bits, hn::LoadU(d, a + i)));
+    const auto at_b = steps(bits, hn::BitCast(bits, hn::LoadU(d, b + i)));
+    // The difference may need the sign bit: it is taken as unsigned.
+    const auto apart = hn::Sub(hn::Max(at_a, at_b), hn::Min(at_a, at_b));
+    farthest = hn::Max(farthest, hn::BitCast(d, apart));
   }
   HWY_ALIGN T all[hn::MaxLanes(d)];
   hn::Store(farthest, d, all);

@@ -12,7 +12,7 @@ namespace tensordiff {
 namespace {
 
 std::string number_or_dash(const std::optional<double>& number) {
-  return number ? human_number(*number) : "–";
+  return number ? short_number(*number) : "–";
 }
 
 Cell count_cell(uint64_t count) { return {human_count(count), count ? Tone::bad : Tone::dim}; }

@@ -18,6 +18,8 @@ namespace tensordiff {
 namespace {
 
 constexpr std::size_t kRowsDefault = 20;
+constexpr std::size_t kCloseDefault =
+    5;  // Where nothing differs, a few of the closest calls will do.
 constexpr std::size_t kListDefault = 8;  // Of unpaired tensors and of problems, for each side.
 
 // What is shown of `all`, with the default of the section where the user gave no --top.
@@ -135,7 +137,7 @@ std::string both(std::string_view a, std::string_view b) {
 }
 
 std::string number_or_dash(const std::optional<double>& number) {
-  return number ? human_number(*number) : "–";
+  return number ? short_number(*number) : "–";
 }
 
 std::string cosine_text(const std::optional<double>& cosine) {
@@ -149,17 +151,23 @@ std::string where_text(const Diff& diff) {
   if (!diff.max_abs || *diff.max_abs == 0) return "";
   const std::string index = diff.max_abs_at.empty() ? "" : shape_text(diff.max_abs_at) + " ";
   if (!diff.a_there || !diff.b_there) return index;
-  return fmt::format("{}{:.5g} → {:.5g}", index, *diff.a_there, *diff.b_there);
+  return index + short_number(*diff.a_there) + " → " + short_number(*diff.b_there);
 }
 
-std::vector<Cell> cells_of(const PairRow& row) {
+// The shape they were compared in; both where there is none.
+std::string shapes_of(const PairRow& row) {
+  const bool compared = row.comparison.diff.compared > 0;
+  return compared ? shape_text(row.shape) : both(shape_text(row.a.shape), shape_text(row.b.shape));
+}
+
+std::vector<Cell> cells_of(const PairRow& row, bool first) {
   const Status status = row.comparison.status;
   const Diff& diff = row.comparison.diff;
   std::vector<Cell> cells = {
-      {names_of(row)},
+      {names_of(row), first ? Tone::bold : Tone::plain},
       {std::string(name_of(status)), tone_of(status)},
       {both(name_of(row.a.dtype), name_of(row.b.dtype)), Tone::dim},
-      {both(shape_text(row.a.shape), shape_text(row.b.shape)), Tone::dim},
+      {shapes_of(row), Tone::dim},
   };
   if (status == Status::incomparable || status == Status::error) {
     cells.resize(9);
@@ -176,13 +184,19 @@ std::vector<Cell> cells_of(const PairRow& row) {
   return cells;
 }
 
+struct RowsToShow {
+  std::vector<const PairRow*> rows;
+  std::size_t fallback = kRowsDefault;
+};
+
 // Without a wish of the user's: what failed or differs; when nothing does, the closest calls.
-std::vector<const PairRow*> rows_to_show(const Report& report, RenderOptions options) {
-  if (!options.show && !options.verbose) {
-    options.show = std::set{Status::error, Status::incomparable, Status::different};
-    if (select_pairs(report, options, Sort::difference).empty()) options.show = {Status::close};
-  }
-  return select_pairs(report, options, Sort::difference);
+RowsToShow rows_to_show(const Report& report, RenderOptions options) {
+  if (options.show || options.verbose) return {select_pairs(report, options, Sort::difference)};
+  options.show = std::set{Status::error, Status::incomparable, Status::different};
+  RowsToShow worst{select_pairs(report, options, Sort::difference)};
+  if (!worst.rows.empty()) return worst;
+  options.show = std::set{Status::close};
+  return {select_pairs(report, options, Sort::difference), kCloseDefault};
 }
 
 std::string pair_table(const Report& report, const RenderOptions& options, const Style& style) {
@@ -195,15 +209,16 @@ std::string pair_table(const Report& report, const RenderOptions& options, const
                {"rel L2", right},
                {"cosine", right},
                {"beyond", right, 1},
-               {"where the largest Δ is", left, 4}});
-  const std::vector<const PairRow*> rows = rows_to_show(report, options);
-  const std::size_t count = shown(rows.size(), options, kRowsDefault);
+               {"largest Δ at", left, 4}});
+  const auto [rows, fallback] = rows_to_show(report, options);
+  const std::size_t count = shown(rows.size(), options, fallback);
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<std::string> below = remarks(*rows[i]);
     if (options.verbose && !rows[i]->steps.empty())
       below.push_back("compared as " + shape_text(rows[i]->shape) + " after " +
                       layout_text(rows[i]->steps));
-    table.add(cells_of(*rows[i]), std::move(below));
+    const bool first = report.first_divergence && report.first_divergence->pair == rows[i]->index;
+    table.add(cells_of(*rows[i], first), std::move(below));
   }
   if (table.empty()) return "";
   return "\n" + table.render(style, options.width) + and_more(rows.size() - count, style);

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/text.h"
 #include "report/renderer.h"
 #include "report/sample_report.h"
@@ -110,15 +112,25 @@ TEST(Wording, RemarksOnWhatTheNumbersWouldHide) {
   PairRow row = sample_pair(0, "w", Status::different);
   EXPECT_TRUE(remarks(row).empty());
   row.comparison.a = stats_between(6, 0, 0);
+  row.comparison.b.nan = 2;
   row.comparison.diff.nonfinite_mismatch = 2;
   row.comparison.diff.nonfinite_agreeing = 1;
-  EXPECT_EQ(remarks(row), (std::vector<std::string>{
-                              "a is all zeros, b is not",
-                              "2 NaN or infinite on one side, and not so on the other",
-                              "1 NaN or infinite alike on both sides, which counts as agreement"}));
+  EXPECT_EQ(remarks(row),
+            (std::vector<std::string>{
+                "a is all zeros, b is not",
+                "NaN or infinite, and not alike, at 2 places (a has none, b has 2 NaN)",
+                "NaN or infinite alike at 1 place, which counts as agreement"}));
   row = sample_pair(0, "w", Status::identical);
   row.comparison.a = row.comparison.b = nonfinite_stats(6, 0);
   EXPECT_EQ(remarks(row), std::vector<std::string>{"both are all NaN"});
+}
+
+TEST(Wording, KeepsWholeNumbersWhole) {
+  EXPECT_EQ(short_number(4096), "4096");
+  EXPECT_EQ(short_number(-0.0), "0");
+  EXPECT_EQ(short_number(0.125), "0.125");
+  EXPECT_EQ(short_number(1234.56), "1.23e+03");
+  EXPECT_EQ(short_number(std::numeric_limits<double>::infinity()), "inf");
 }
 
 TEST(Wording, TellsHowASideWasLaidOut) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 
@@ -23,6 +23,13 @@ void remark_character(const PairRow& row, std::vector<std::string>& out) {
     out.push_back(fmt::format("a is {}, b is {}", a, b));
 }
 
+std::string nonfinite_text(const Stats& stats) {
+  if (stats.nan + stats.inf == 0) return "none";
+  if (stats.inf == 0) return human_count(stats.nan) + " NaN";
+  if (stats.nan == 0) return human_count(stats.inf) + " infinite";
+  return fmt::format("{} NaN and {} infinite", human_count(stats.nan), human_count(stats.inf));
+}
+
 }  // namespace
 
 std::string character(const Stats& stats, const Shape& shape) {
@@ -34,7 +41,7 @@ std::string character(const Stats& stats, const Shape& shape) {
   if (stats.finite == 0) return stats.nan > 0 ? "all NaN or infinite" : "";
   if (stats.nan > 0 || stats.inf > 0) return "";
   if (stats.zeros == stats.finite) return "all zeros";
-  if (stats.min && stats.min == stats.max) return "constant " + human_number(*stats.min);
+  if (stats.min && stats.min == stats.max) return "constant " + short_number(*stats.min);
   return "";
 }
 
@@ -46,11 +53,12 @@ std::vector<std::string> remarks(const PairRow& row) {
   remark_character(row, out);
   const Diff& diff = row.comparison.diff;
   if (diff.nonfinite_mismatch > 0)
-    out.push_back(fmt::format("{} NaN or infinite on one side, and not so on the other",
-                              human_count(diff.nonfinite_mismatch)));
+    out.push_back(fmt::format("NaN or infinite, and not alike, at {} (a has {}, b has {})",
+                              counted(diff.nonfinite_mismatch, "place"),
+                              nonfinite_text(row.comparison.a), nonfinite_text(row.comparison.b)));
   if (diff.nonfinite_agreeing > 0)
-    out.push_back(fmt::format("{} NaN or infinite alike on both sides, which counts as agreement",
-                              human_count(diff.nonfinite_agreeing)));
+    out.push_back(fmt::format("NaN or infinite alike at {}, which counts as agreement",
+                              counted(diff.nonfinite_agreeing, "place")));
   return out;
 }
 
@@ -76,6 +84,11 @@ std::string share_text(uint64_t part, uint64_t whole) {
   if (percent < 0.1) return "<0.1 %";
   if (percent > 99.9) return ">99.9 %";
   return fmt::format("{:.1f} %", percent);
+}
+
+std::string short_number(double number) {
+  const bool whole = std::abs(number) < 1e6 && number == std::floor(number);
+  return whole ? fmt::format("{:.0f}", number + 0.0) : human_number(number);
 }
 
 std::string counted(uint64_t count, std::string_view noun) {

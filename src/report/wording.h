@@ -21,6 +21,9 @@ std::string layout_text(const std::vector<Step>& steps);
 // "0 %", "<0.1 %", "12.3 %", "100 %": all and none are said only when it is all or none.
 std::string share_text(uint64_t part, uint64_t whole);
 
+// Three digits, but whole numbers as they are: 0.125, 3.05e-07, 4096.
+std::string short_number(double number);
+
 // "1 pair", "2 pairs".
 std::string counted(uint64_t count, std::string_view noun);
 

@@ -63,7 +63,8 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error) : error_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: meant to convert
+  // NOLINTNEXTLINE: meant to convert
+  Result(Error error) : error_(std::in_place_index<1>, std::move(error)) {}
 
   bool ok() const { return error_.index() == 0; }
   void value() const { assert(ok()); }

@@ -33,10 +33,11 @@ TESTED_BY = {
     "src/compare/compare_test.cpp": "src/compare/ measure traversal ulp",
     "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference sums vector",
     "src/formats/archive_test.cpp": "src/formats/ member_name shards",
-    "src/formats/truth_test.cpp": """src/formats/ pickle torch_legacy torch_zip
-                                     src/formats/pickle/ derived globals graph machine
-                                     machine_objects machine_values names numpy_rebuild quantized
-                                     sparse torch_file torch_rebuild walk""",
+    "src/formats/pickle/machine_test.cpp": """src/formats/pickle/ globals graph machine_objects
+                                              machine_values names""",
+    "src/formats/pickle/rebuild_test.cpp": """src/formats/pickle/ numpy_rebuild quantized sparse
+                                              torch_file torch_rebuild""",
+    "src/formats/torch_files_test.cpp": "src/formats/ pickle torch_legacy torch_zip",
     "src/match/match_test.cpp": "src/match/ exact filter fingerprint layer_name layer_stage",
     "src/report/changes_test.cpp": "src/report/ json_values selection",
     "src/tensor/reader_test.cpp": "src/tensor/ catalog dtype tensor",

@@ -20,10 +20,10 @@ struct Request {
   MatchOptions match;
   AlignOptions align;
   CompareOptions compare;
-  std::vector<std::string> paths;      // Only tensors whose name starts so; `*` globs allowed.
-  std::string ignore_regex;            // Not tensors whose name this finds.
-  bool shape_only = false;             // Compare names, dtypes and shapes; read no elements.
-  bool unpaired_stats = false;         // Statistics of unpaired tensors too.
+  std::vector<std::string> paths;  // Only tensors whose name starts so; `*` globs allowed.
+  std::string ignore_regex;        // Not tensors whose name this finds.
+  bool shape_only = false;         // Compare names, dtypes and shapes; read no elements.
+  bool unpaired_stats = false;     // Statistics of unpaired tensors too.
   // Called from time to time with the bytes done and the bytes in all; may be empty.
   std::function<void(uint64_t done, uint64_t total)> progress;
 };

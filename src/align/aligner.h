@@ -1,9 +1,11 @@
 // Brings a pair of tensors to one logical shape, without touching an element.
 //
-// An aligner proposes ways to view a and b alike; candidates are tried from the simplest on, and
-// where more than one fits the shapes, the values decide. Alignment undoes layout, never mistakes:
-// it moves, merges and splits axes, and never reorders elements inside one. Shapes that already
-// agree are compared as they are.
+// An aligner proposes plans: steps for either side that end in one shape. Plans are made from
+// shapes alone and tried from the simplest on; where more than one fits, the values decide.
+// Alignment undoes layout, never mistakes: it moves, merges and splits axes, and never reorders
+// elements inside one. Shapes that already agree are compared as they are.
+//
+// To add one: write align/<name>.cpp and add it to the list below.
 
 #pragma once
 
@@ -16,12 +18,26 @@
 
 namespace tensordiff {
 
-// One thing that was done to one side, as the report lists it: {"side":"a","op":"squeeze","axis":0}.
+namespace ops {
+
+inline constexpr std::string_view kSqueeze = "squeeze";    // {axis}, which has size 1, is dropped.
+inline constexpr std::string_view kPermute = "permute";    // {order}: new axis i is old order[i].
+inline constexpr std::string_view kSplit = "split";        // {axis, sizes...}: one axis as several.
+inline constexpr std::string_view kTruncate = "truncate";  // {axis, size}: only its first entries.
+
+}  // namespace ops
+
+// One thing that was done to one side, as the report lists it:
+// {"side":"a","op":"squeeze","axis":0}. Axes are numbered as they are when the step is taken.
 struct Step {
   char side = 'a';
-  std::string_view op;             // squeeze, permute, split, truncate
-  std::vector<uint64_t> argument;  // The axis; the order of the axes; the sizes it is split into.
+  std::string_view op;             // One of ops.
+  std::vector<uint64_t> argument;  // What stands in braces there.
+
+  bool operator==(const Step&) const = default;
 };
+
+using Plan = std::vector<Step>;
 
 struct AlignedPair {
   View a;
@@ -34,19 +50,27 @@ struct AlignOptions {
   bool enabled = true;  // --align none: only equal shapes are compared.
 };
 
+// What must speak for a plan before it is taken.
+enum class Evidence {
+  none,    // The order of the elements stays, so it is right unless the values prefer another.
+  values,  // It is a guess that a sample of the values has to confirm.
+  exact,   // Elements are left out, so every one of those that stay has to be the same.
+};
+
 struct Aligner {
   std::string_view name;
   std::string_view summary;
+  Evidence evidence;
   // All the ways this aligner knows to give both one shape, simplest first.
-  std::vector<AlignedPair> (*propose)(const View& a, const View& b);
+  std::vector<Plan> (*propose)(const Shape& a, const Shape& b);
 };
 
 namespace aligners {
 
 extern const Aligner same_shape;
 extern const Aligner unit_axes;
-extern const Aligner permuted;
 extern const Aligner merged;
+extern const Aligner permuted;
 extern const Aligner truncated;
 
 // From the simplest to the boldest.

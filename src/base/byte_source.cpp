@@ -118,9 +118,7 @@ Result<Bytes> map_descriptor(int file, uint64_t size) {
 
 }  // namespace
 
-bool Bytes::intact() const {
-  return !owner || static_cast<const Owner*>(owner.get())->intact();
-}
+bool Bytes::intact() const { return !owner || static_cast<const Owner*>(owner.get())->intact(); }
 
 Bytes bytes_of(std::string memory) {
   auto owner = std::make_shared<MemoryOwner>(std::move(memory));

@@ -6,8 +6,8 @@
 // never stay in memory together.
 //
 // A file that another process cuts short while it is mapped would kill us with SIGBUS. Mappings are
-// therefore guarded: the lost pages read as zeros from then on and intact() turns false, and whoever
-// used the bytes says so instead of trusting them.
+// therefore guarded: the lost pages read as zeros from then on and intact() turns false, and
+// whoever used the bytes says so instead of trusting them.
 
 #pragma once
 
@@ -54,7 +54,8 @@ class ByteSource {
 
   ByteSource() = default;
   explicit ByteSource(Bytes bytes);
-  // `make` must give exactly `size` bytes; it is called when they are first needed, from any thread.
+  // `make` must give exactly `size` bytes; it is called when they are first needed, from any
+  // thread.
   ByteSource(uint64_t size, Make make);
 
   uint64_t size() const;

@@ -34,7 +34,8 @@ class Parser {
   }
 
   void skip_space() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+    while (at_ < text_.size() &&
+           std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
       ++at_;
   }
 
@@ -42,13 +43,20 @@ class Parser {
     if (depth > kJsonDepthMax) return fail("nested too deep");
     skip_space();
     switch (peek()) {
-      case '{': return object(depth);
-      case '[': return array(depth);
-      case '"': return Json(TRY(string()));
-      case 't': return word("true", Json(true));
-      case 'f': return word("false", Json(false));
-      case 'n': return word("null", Json());
-      default: return number();
+      case '{':
+        return object(depth);
+      case '[':
+        return array(depth);
+      case '"':
+        return Json(TRY(string()));
+      case 't':
+        return word("true", Json(true));
+      case 'f':
+        return word("false", Json(false));
+      case 'n':
+        return word("null", Json());
+      default:
+        return number();
     }
   }
 
@@ -71,7 +79,8 @@ class Parser {
       if (!seen.insert(key).second) return fail(fmt::format("key '{}' twice", printable(key, 80)));
       skip_space();
       if (!accept(':')) return fail("':' expected");
-      members.push_back({std::move(key), TRY(value(depth + 1))});
+      Json value = TRY(this->value(depth + 1));
+      members.push_back({std::move(key), std::move(value)});
       skip_space();
     } while (accept(','));
     if (!accept('}')) return fail("',' or '}' expected");
@@ -95,7 +104,8 @@ class Parser {
     ++at_;
     std::string out;
     while (at_ < text_.size() && text_[at_] != '"') {
-      if (static_cast<unsigned char>(text_[at_]) < 0x20) return fail("control character in a string");
+      if (static_cast<unsigned char>(text_[at_]) < 0x20)
+        return fail("control character in a string");
       if (text_[at_] != '\\') {
         out += text_[at_++];
         continue;
@@ -134,7 +144,8 @@ class Parser {
   Result<uint32_t> hex4() {
     const std::string_view digits = text_.substr(at_, 4);
     uint32_t point = 0;
-    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), point, 16);
+    const auto [end, fault] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), point, 16);
     if (digits.size() != 4 || fault != std::errc() || end != digits.data() + 4)
       return fail("four hex digits expected");
     at_ += 4;

@@ -29,13 +29,13 @@ class Json {
 
   static Result<Json> parse(std::string_view text);
 
-  Json() = default;
-  explicit Json(bool value) : value_(value) {}
-  explicit Json(int64_t value) : value_(value) {}
-  explicit Json(uint64_t value) : value_(value) {}
-  explicit Json(double value) : value_(value) {}
-  explicit Json(std::string value) : value_(std::move(value)) {}
-  explicit Json(Array value) : value_(std::move(value)) {}
+  Json();
+  explicit Json(bool value);
+  explicit Json(int64_t value);
+  explicit Json(uint64_t value);
+  explicit Json(double value);
+  explicit Json(std::string value);
+  explicit Json(Array value);
   explicit Json(Object value);
 
   bool is_null() const { return value_.index() == 0; }
@@ -44,7 +44,7 @@ class Json {
   bool is_string() const { return std::holds_alternative<std::string>(value_); }
 
   std::optional<bool> boolean() const;
-  std::optional<uint64_t> u64() const;   // Nothing for a negative number, 1.0 or 1e3.
+  std::optional<uint64_t> u64() const;  // Nothing for a negative number, 1.0 or 1e3.
   std::optional<int64_t> i64() const;
   std::optional<double> number() const;  // Any number.
   std::string_view string() const;       // Empty when it is none.
@@ -64,6 +64,14 @@ struct Json::Member {
   Json value;
 };
 
+// Only here, since clang builds no variant of an Object before it has seen what a Member is.
+inline Json::Json() = default;
+inline Json::Json(bool value) : value_(value) {}
+inline Json::Json(int64_t value) : value_(value) {}
+inline Json::Json(uint64_t value) : value_(value) {}
+inline Json::Json(double value) : value_(value) {}
+inline Json::Json(std::string value) : value_(std::move(value)) {}
+inline Json::Json(Array value) : value_(std::move(value)) {}
 inline Json::Json(Object value) : value_(std::move(value)) {}
 
 // Writes JSON as it goes, with keys in the order they are given. Numbers that are not finite become
@@ -115,7 +123,7 @@ class JsonWriter {
   Style style_;
   std::string text_;
   int depth_ = 0;
-  bool first_ = true;       // Nothing written yet in the innermost bracket.
+  bool first_ = true;  // Nothing written yet in the innermost bracket.
   bool after_key_ = false;
 };
 

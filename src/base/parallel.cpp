@@ -16,7 +16,8 @@ std::unique_ptr<tbb::global_control> limit;
 void set_threads(std::size_t count) {
   limit.reset();
   if (count == 0) return;
-  limit = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, count);
+  limit =
+      std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, count);
 }
 
 std::size_t threads() {

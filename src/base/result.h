@@ -63,7 +63,8 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error) : error_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: meant to convert
+  // NOLINTNEXTLINE: meant to convert
+  Result(Error error) : error_(std::in_place_index<1>, std::move(error)) {}
 
   bool ok() const { return error_.index() == 0; }
   void value() const { assert(ok()); }
@@ -82,6 +83,9 @@ class [[nodiscard]] Result<void> {
 }  // namespace tensordiff
 
 // Unwraps a Result, or returns its Error from the enclosing function.
+//
+// Not beside other values in one list or call, as in Pair{TRY(a()), TRY(b())}: when b() fails, GCC
+// forgets to destroy what a() gave.
 #define TRY(expression)                                         \
   __extension__({                                               \
     auto try_result = (expression);                             \

@@ -1,6 +1,61 @@
-#include <cstdio>
+// The program: picks the command and turns what nobody could handle into an exit status.
 
-int main() {
-  std::puts("tensordiff " TENSORDIFF_VERSION);
-  return 0;
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+#include "cli/command.h"
+#include "formats/format.h"
+
+namespace tensordiff {
+namespace {
+
+void print_help() {
+  fmt::print(
+      "usage: tensordiff A B [options]      (same as: tensordiff compare A B)\n\n"
+      "Compares two models, dumps or checkpoints, and says where they part first.\n"
+      "A and B are files, folders of files, or archives of files; a is the reference.\n\n"
+      "commands:\n");
+  for (const Command* command : commands::kAll)
+    fmt::print("  {:<14}{}\n", command->name, command->summary);
+  fmt::print("\nformats:\n");
+  for (const Format* format : formats::kAll)
+    fmt::print("  {:<14}{}\n", format->name, format->summary);
+  fmt::print(
+      "\nexit status: 0 nothing differs beyond tolerance, 1 something does, 2 trouble\n"
+      "tensordiff COMMAND --help lists the options of a command.\n");
+}
+
+int run(std::vector<std::string> arguments) {
+  const std::string first = arguments.empty() ? "" : arguments[0];
+  if (first.empty()) {
+    fmt::print(stderr, "tensordiff: needs two inputs; see tensordiff --help\n");
+    return kTrouble;
+  }
+  if (first == "--version") {
+    fmt::print("tensordiff {}\n", TENSORDIFF_VERSION);
+    return kSame;
+  }
+  if (first == "--help" || first == "-h" || first == "help") {
+    print_help();
+    return kSame;
+  }
+  const auto named = std::ranges::find(commands::kAll, first, &Command::name);
+  if (named == std::end(commands::kAll)) return run_command(commands::compare, arguments);
+  arguments.erase(arguments.begin());
+  return run_command(**named, arguments);
+}
+
+}  // namespace
+}  // namespace tensordiff
+
+int main(int argc, char** argv) {
+  try {
+    return tensordiff::run({argv + 1, argv + argc});
+  } catch (const std::bad_alloc&) {
+    std::fputs("tensordiff: out of memory\n", stderr);
+    return tensordiff::kTrouble;
+  }
 }

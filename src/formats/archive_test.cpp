@@ -87,8 +87,8 @@ TEST(Archive, ABadFileIsAProblemNotTheEnd) {
   EXPECT_EQ(names({{"a.npy", kArray}, {"b.npy", kArray.substr(0, 30)}}), "a ");
   EXPECT_EQ(problems({{"a.npy", kArray}, {"b.npy", kArray.substr(0, 30)}}),
             "b.npy: the header is longer than the file\n");
-  EXPECT_EQ(problems({{"a.npy", kArray}, {"logo.png", "\x89PNG\r\n"}}).substr(0, 51),
-            "logo.png: it looks like PNG, which is not read; the");
+  EXPECT_EQ(problems({{"a.npy", kArray}, {"logo.png", "\x89PNG\r\n"}}),
+            "logo.png: it looks like PNG, which is not read\n");
 }
 
 TEST(Archive, IsRefusedWhenNothingCanBeRead) {

@@ -18,21 +18,21 @@ namespace tensordiff {
 // Limits that hold before anything is allocated. Every error that comes of one names it.
 struct Limits {
   uint64_t pickle_bytes_max = 256ULL << 20;
-  uint64_t json_bytes_max = 64ULL << 20;       // Index and config files.
-  uint64_t header_bytes_max = 100'000'000;     // safetensors header, by its specification.
-  uint64_t members_max = 1'000'000;            // Of one archive.
-  uint64_t tensors_max = 2'000'000;            // Of one file.
-  uint64_t expanded_bytes_max = 64ULL << 30;   // All that is decompressed out of one archive.
-  uint64_t input_bytes_max = UINT64_MAX;       // --limit-size
-  int nesting_max = 2;                         // Archive in archive: dumps.zip -> 0_query.pth.
+  uint64_t json_bytes_max = 64ULL << 20;      // Index and config files.
+  uint64_t header_bytes_max = 100'000'000;    // safetensors header, by its specification.
+  uint64_t members_max = 1'000'000;           // Of one archive.
+  uint64_t tensors_max = 2'000'000;           // Of one file.
+  uint64_t expanded_bytes_max = 64ULL << 30;  // All that is decompressed out of one archive.
+  uint64_t input_bytes_max = UINT64_MAX;      // --limit-size
+  int nesting_max = 2;                        // Archive in archive: dumps.zip -> 0_query.pth.
 };
 
 // One file as a format sees it.
 struct Input {
-  std::string name;    // Its path inside the whole input, for messages only: never opened.
+  std::string name;  // Its path inside the whole input, for messages only: never opened.
   ByteSource source;
   Limits limits;
-  int depth = 0;       // How many archives it lies in.
+  int depth = 0;  // How many archives it lies in.
   // Another file beside this one, by plain file name. Refuses anything but a name in the same
   // folder; nothing beside a file in memory.
   std::function<Result<ByteSource>(std::string_view name)> sibling;

@@ -49,11 +49,8 @@ Error unknown_format(ByteView file) {
   if (file.empty()) return Error("an empty file");
   const std::string_view text = as_text(file);
   for (const auto& [signature, meaning] : kOtherFiles)
-    if (text.starts_with(signature))
-      return Error("it looks like {}, which is not read; the formats are: {}", meaning,
-                   format_names());
-  return Error("not of a known format: it starts with '{}'; the formats are: {}",
-               printable(text.substr(0, 16)), format_names());
+    if (text.starts_with(signature)) return Error("it looks like {}, which is not read", meaning);
+  return Error("not of a known format: it starts with '{}'", printable(text.substr(0, 16)));
 }
 
 Result<const Format*> detect(const Bytes& file) {
@@ -89,8 +86,10 @@ std::function<Result<ByteSource>(std::string_view)> siblings_in(const fs::path& 
 Result<Catalog> open_file(const std::string& path, const OpenOptions& options) {
   const Bytes file = TRY(map_file(path));
   TRY(check_size(file.size(), options.limits));
+  if (const Result<const Format*> format = detect(file); options.format.empty() && !format.ok())
+    return Error("{}; the formats are: {}", format.error().message(), format_names());
   const fs::path folder = fs::path(path).parent_path();
-  Input input{path, ByteSource(file), options.limits, 0, siblings_in(folder)};
+  const Input input{path, ByteSource(file), options.limits, 0, siblings_in(folder)};
   return open_input(input, options.format);
 }
 

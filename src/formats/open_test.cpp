@@ -41,6 +41,13 @@ class Open : public testing::Test {
     return message;
   }
 
+  static std::string format_names() {
+    std::string text;
+    for (const Format* format : formats::kAll)
+      text += (text.empty() ? "" : ", ") + std::string(format->name);
+    return text;
+  }
+
   static std::string names(const Result<Catalog>& catalog) {
     if (!catalog.ok()) return "! " + catalog.error().message();
     std::string text;
@@ -85,7 +92,8 @@ TEST_F(Open, OpensAnIndexAndItsShards) {
 TEST_F(Open, NamesTheFileAndThePlace) {
   EXPECT_EQ(error_of_path((folder_ / "none").string()), "none: no such file or folder");
   EXPECT_EQ(error_of_path("-"), "reading from standard input is not supported");
-  EXPECT_EQ(error_of_path(write("empty", "")), "empty: an empty file");
+  EXPECT_EQ(error_of_path(write("empty", "")),
+            "empty: an empty file; the formats are: " + format_names());
   EXPECT_EQ(error_of_path(write("cut.npy", kArray.substr(0, 60))),
             "cut.npy: the header is longer than the file");
   ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
@@ -93,14 +101,11 @@ TEST_F(Open, NamesTheFileAndThePlace) {
 }
 
 TEST_F(Open, SaysWhatAnUnknownFileLooksLike) {
-  std::string formats;
-  for (const Format* format : formats::kAll)
-    formats += (formats.empty() ? "" : ", ") + std::string(format->name);
   EXPECT_EQ(error_of_path(write("a.bin", "hello\x1b world")),
             "a.bin: not of a known format: it starts with 'hello\\x1b world'; the formats are: " +
-                formats);
+                format_names());
   EXPECT_EQ(error_of_path(write("a.h5", "\x89HDF\r\n\x1a\n...")),
-            "a.h5: it looks like HDF5, which is not read; the formats are: " + formats);
+            "a.h5: it looks like HDF5, which is not read; the formats are: " + format_names());
 }
 
 TEST_F(Open, TakesTheFormatItIsTold) {

@@ -36,15 +36,15 @@ struct PairRow {
   std::optional<int64_t> layer;
   std::string stage;
   std::string_view matched_by;
-  Shape shape;              // The one they were compared in.
+  Shape shape;  // The one they were compared in.
   std::vector<Step> steps;
-  Comparison comparison;    // Its numbers are unset where status is incomparable or error.
-  std::string message;      // Why it is incomparable or an error, or a note; empty for none.
+  Comparison comparison;  // Its numbers are unset where status is incomparable or error.
+  std::string message;    // Why it is incomparable or an error, or a note; empty for none.
 };
 
 struct FirstDivergence {
   std::size_t pair = 0;
-  bool created = false;     // Its inputs agree, so that the error is made here and not carried.
+  bool created = false;  // Its inputs agree, so that the error is made here and not carried.
   std::string explanation;
 };
 

@@ -70,18 +70,21 @@ double f16_value(uint16_t bits) {
                        : std::numeric_limits<double>::infinity();
 }
 
-double bf16_value(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
+double bf16_value(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
 double f8_value(DType dtype, unsigned bits) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   switch (dtype) {
-    case DType::f8_e4m3: return (bits & 0x7f) == 0x7f ? kNan : small_float_value(bits, {4, 3, 7});
-    case DType::f8_e5m2: return f16_value(static_cast<uint16_t>(bits << 8));
-    case DType::f8_e4m3fnuz: return bits == 0x80 ? kNan : small_float_value(bits, {4, 3, 8});
-    case DType::f8_e5m2fnuz: return bits == 0x80 ? kNan : small_float_value(bits, {5, 2, 16});
-    default: return bits == 0xff ? kNan : std::ldexp(1.0, static_cast<int>(bits) - 127);
+    case DType::f8_e4m3:
+      return (bits & 0x7f) == 0x7f ? kNan : small_float_value(bits, {4, 3, 7});
+    case DType::f8_e5m2:
+      return f16_value(static_cast<uint16_t>(bits << 8));
+    case DType::f8_e4m3fnuz:
+      return bits == 0x80 ? kNan : small_float_value(bits, {4, 3, 8});
+    case DType::f8_e5m2fnuz:
+      return bits == 0x80 ? kNan : small_float_value(bits, {5, 2, 16});
+    default:
+      return bits == 0xff ? kNan : std::ldexp(1.0, static_cast<int>(bits) - 127);
   }
 }
 
@@ -99,8 +102,7 @@ void decode_as(const std::byte* elements, std::size_t count, double* values) {
 }
 
 // Unpacked f6 and f4, which have neither infinities nor NaN.
-void decode_small(SmallFloat layout, const std::byte* elements, std::size_t count,
-                  double* values) {
+void decode_small(SmallFloat layout, const std::byte* elements, std::size_t count, double* values) {
   for (std::size_t i = 0; i < count; ++i)
     values[i] = small_float_value(std::to_integer<unsigned>(elements[i]), layout);
 }
@@ -139,37 +141,56 @@ double decode_one(DType dtype, const std::byte* element) {
 
 void decode(DType dtype, const std::byte* elements, std::size_t count, double* values) {
   switch (dtype) {
-    case DType::f64: return decode_as<double>(elements, count, values);
-    case DType::f32: return decode_as<float>(elements, count, values);
+    case DType::f64:
+      return decode_as<double>(elements, count, values);
+    case DType::f32:
+      return decode_as<float>(elements, count, values);
     case DType::f16:
-      for (std::size_t i = 0; i < count; ++i) values[i] = f16_value(load<uint16_t>(elements + 2 * i));
+      for (std::size_t i = 0; i < count; ++i)
+        values[i] = f16_value(load<uint16_t>(elements + 2 * i));
       return;
     case DType::bf16:
       for (std::size_t i = 0; i < count; ++i)
         values[i] = bf16_value(load<uint16_t>(elements + 2 * i));
       return;
-    case DType::f8_e4m3: case DType::f8_e5m2: case DType::f8_e4m3fnuz: case DType::f8_e5m2fnuz:
+    case DType::f8_e4m3:
+    case DType::f8_e5m2:
+    case DType::f8_e4m3fnuz:
+    case DType::f8_e5m2fnuz:
     case DType::f8_e8m0: {
       const float* table = f8_table(dtype);
       for (std::size_t i = 0; i < count; ++i) values[i] = table[std::to_integer<int>(elements[i])];
       return;
     }
-    case DType::f6_e2m3: return decode_small({2, 3, 1}, elements, count, values);
-    case DType::f6_e3m2: return decode_small({3, 2, 3}, elements, count, values);
-    case DType::f4_e2m1: return decode_small({2, 1, 1}, elements, count, values);
-    case DType::u8: return decode_as<uint8_t>(elements, count, values);
-    case DType::i64: return decode_as<int64_t>(elements, count, values);
-    case DType::i32: return decode_as<int32_t>(elements, count, values);
-    case DType::i16: return decode_as<int16_t>(elements, count, values);
-    case DType::i8: return decode_as<int8_t>(elements, count, values);
-    case DType::u64: return decode_as<uint64_t>(elements, count, values);
-    case DType::u32: return decode_as<uint32_t>(elements, count, values);
-    case DType::u16: return decode_as<uint16_t>(elements, count, values);
+    case DType::f6_e2m3:
+      return decode_small({2, 3, 1}, elements, count, values);
+    case DType::f6_e3m2:
+      return decode_small({3, 2, 3}, elements, count, values);
+    case DType::f4_e2m1:
+      return decode_small({2, 1, 1}, elements, count, values);
+    case DType::u8:
+      return decode_as<uint8_t>(elements, count, values);
+    case DType::i64:
+      return decode_as<int64_t>(elements, count, values);
+    case DType::i32:
+      return decode_as<int32_t>(elements, count, values);
+    case DType::i16:
+      return decode_as<int16_t>(elements, count, values);
+    case DType::i8:
+      return decode_as<int8_t>(elements, count, values);
+    case DType::u64:
+      return decode_as<uint64_t>(elements, count, values);
+    case DType::u32:
+      return decode_as<uint32_t>(elements, count, values);
+    case DType::u16:
+      return decode_as<uint16_t>(elements, count, values);
     case DType::boolean:
       for (std::size_t i = 0; i < count; ++i) values[i] = elements[i] != std::byte{0};
       return;
-    case DType::c64: return decode_as<float>(elements, 2 * count, values);
-    case DType::c128: return decode_as<double>(elements, 2 * count, values);
+    case DType::c64:
+      return decode_as<float>(elements, 2 * count, values);
+    case DType::c128:
+      return decode_as<double>(elements, 2 * count, values);
   }
 }
 

@@ -27,9 +27,9 @@ struct DTypeInfo {
   DType dtype;
   std::string_view name;
   Kind kind;
-  uint8_t bits;            // Of one element as stored; less than 8 for packed types.
-  int8_t mantissa_bits;    // Stored bits of the fraction, of the parts for complex; -1: no float.
-  double rtol;             // Default tolerance of a pair whose coarser type is this one.
+  uint8_t bits;          // Of one element as stored; less than 8 for packed types.
+  int8_t mantissa_bits;  // Stored bits of the fraction, of the parts for complex; -1: no float.
+  double rtol;           // Default tolerance of a pair whose coarser type is this one.
   double atol;
 };
 

@@ -25,11 +25,16 @@ void copy_strided(const std::byte* from, int64_t step_bytes, std::size_t item, s
       std::memcpy(to, from, kItem);
   };
   switch (item) {
-    case 1: return copy.operator()<1>();
-    case 2: return copy.operator()<2>();
-    case 4: return copy.operator()<4>();
-    case 8: return copy.operator()<8>();
-    default: return copy.operator()<16>();
+    case 1:
+      return copy.operator()<1>();
+    case 2:
+      return copy.operator()<2>();
+    case 4:
+      return copy.operator()<4>();
+    case 8:
+      return copy.operator()<8>();
+    default:
+      return copy.operator()<16>();
   }
 }
 

@@ -23,6 +23,9 @@ class Reader {
   // source when they lie there so, else into `buffer`, which is made large enough.
   const std::byte* raw(uint64_t first, std::size_t count, std::vector<std::byte>& buffer) const;
 
+  // Where the elements of a view of one part start in their source (before its offset).
+  const std::byte* data() const { return bytes_[0].view.data(); }
+
   // The same as float64. Complex elements give two values each.
   void values(uint64_t first, std::size_t count, double* out) const;
 

@@ -42,8 +42,8 @@ Result<View> strided_view(DType dtype, Shape shape, Strides strides, uint64_t of
     const auto reach = checked_mul(shape[axis] - 1, static_cast<uint64_t>(strides[axis]));
     if (last) last = reach ? checked_add(*last, *reach) : std::nullopt;
   }
-  const uint64_t stored = is_packed(dtype) ? source.size() * 8 / info(dtype).bits
-                                            : source.size() / item_bytes(dtype);
+  const uint64_t stored =
+      is_packed(dtype) ? source.size() * 8 / info(dtype).bits : source.size() / item_bytes(dtype);
   if (*count > 0 && (!last || *last >= stored))
     return Error("shape {} at offset {} reaches past the {} elements stored", shape_text(shape),
                  offset, stored);

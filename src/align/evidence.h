@@ -1,0 +1,19 @@
+// What the values of two aligned views say about whether they were aligned right.
+
+#pragma once
+
+#include "align/aligner.h"
+
+namespace tensordiff {
+
+// How much of b a sample of a leaves unexplained, from 0 to 1; 1 where it cannot be read.
+double sampled_disagreement(const AlignedPair& pair);
+
+// The most that may stay unexplained, given the elements there are and the plans there are to
+// choose from, for agreement to be no accident.
+double disagreement_max(uint64_t elements, std::size_t plans);
+
+// Whether both hold the same values everywhere, and not just one value, which would prove nothing.
+bool hold_same_values(const AlignedPair& pair);
+
+}  // namespace tensordiff

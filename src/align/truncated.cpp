@@ -1,0 +1,41 @@
+// One side is the beginning of the other: [20, 128] against [24, 128], which has four rows more.
+// What is left out is not compared, so that only equal values may speak for it.
+
+#include <algorithm>
+
+#include "align/axes.h"
+
+namespace tensordiff {
+namespace {
+
+bool fits_inside(const Shape& small, const Shape& large) {
+  return std::ranges::equal(small, large, std::ranges::less_equal());
+}
+
+std::vector<Plan> propose(const Shape& a, const Shape& b) {
+  const Shape shape_a = without_units(a);
+  const Shape shape_b = without_units(b);
+  if (element_count(a).value_or(0) == 0 || element_count(b).value_or(0) == 0) return {};
+  const bool a_is_small = fits_inside(shape_a, shape_b);
+  if (shape_a == shape_b || !(a_is_small || fits_inside(shape_b, shape_a))) return {};
+  const Shape& small = a_is_small ? shape_a : shape_b;
+  const Shape& large = a_is_small ? shape_b : shape_a;
+
+  Plan plan = drop_units('a', a);
+  for (Step& step : drop_units('b', b)) plan.push_back(std::move(step));
+  for (std::size_t axis = 0; axis < small.size(); ++axis)
+    if (small[axis] < large[axis])
+      plan.push_back({a_is_small ? 'b' : 'a', ops::kTruncate, {axis, small[axis]}});
+  return {plan};
+}
+
+}  // namespace
+
+constinit const Aligner aligners::truncated = {
+    .name = "truncated",
+    .summary = "one side is, value for value, the beginning of the other",
+    .evidence = Evidence::exact,
+    .propose = propose,
+};
+
+}  // namespace tensordiff

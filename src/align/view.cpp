@@ -1,0 +1,128 @@
+#include "align/view.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace tensordiff {
+namespace {
+
+template <class T>
+void erase_at(std::vector<T>& values, std::size_t index) {
+  values.erase(values.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+template <class T>
+void insert_at(std::vector<T>& values, std::size_t index, T value) {
+  values.insert(values.begin() + static_cast<std::ptrdiff_t>(index), value);
+}
+
+template <class T>
+std::vector<T> reordered(const std::vector<T>& values, std::span<const uint64_t> order) {
+  std::vector<T> result;
+  result.reserve(order.size());
+  for (const uint64_t from : order) result.push_back(values[from]);
+  return result;
+}
+
+// The piece [first, first + count) of a part along an axis, which starts at `origin` there.
+struct Piece {
+  uint64_t first, count;
+};
+
+Part cut(Part part, std::size_t axis, Piece piece) {
+  part.offset += (piece.first - part.origin[axis]) * static_cast<uint64_t>(part.strides[axis]);
+  part.origin[axis] = piece.first;
+  part.shape[axis] = piece.count;
+  return part;
+}
+
+// A piece that lies within one row of `inner` entries, or is made of whole rows, as a box of two
+// axes.
+Part folded(Part part, std::size_t axis, uint64_t inner) {
+  const uint64_t first = part.origin[axis];
+  const uint64_t count = part.shape[axis];
+  const bool whole_rows = first % inner == 0 && count % inner == 0;
+  part.origin[axis] = first / inner;
+  part.shape[axis] = whole_rows ? count / inner : 1;
+  insert_at(part.origin, axis + 1, first % inner);
+  insert_at(part.shape, axis + 1, whole_rows ? inner : count);
+  insert_at(part.strides, axis + 1, part.strides[axis]);
+  part.strides[axis] *= static_cast<int64_t>(inner);
+  return part;
+}
+
+// Splits an axis in two. A part that begins or ends in the middle of a row of the new inner axis is
+// no box any more and is cut into up to three: the rest of a row, whole rows, the start of a row.
+View split_in_two(const View& view, std::size_t axis, uint64_t inner) {
+  View result = view;
+  result.parts.clear();
+  result.shape[axis] /= inner;
+  insert_at(result.shape, axis + 1, inner);
+  for (const Part& part : view.parts) {
+    uint64_t at = part.origin[axis];
+    const uint64_t end = at + part.shape[axis];
+    while (at < end) {
+      const bool whole_rows = at % inner == 0 && end - at >= inner;
+      const uint64_t stop = whole_rows ? end - end % inner : std::min(end, at - at % inner + inner);
+      result.parts.push_back(folded(cut(part, axis, {at, stop - at}), axis, inner));
+      at = stop;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+View squeezed(View view, std::size_t axis) {
+  assert(view.shape[axis] == 1);
+  erase_at(view.shape, axis);
+  for (Part& part : view.parts) {
+    erase_at(part.origin, axis);
+    erase_at(part.shape, axis);
+    erase_at(part.strides, axis);
+  }
+  return view;
+}
+
+View permuted(const View& view, std::span<const uint64_t> order) {
+  assert(order.size() == view.shape.size());
+  View result = view;
+  result.shape = reordered(view.shape, order);
+  for (Part& part : result.parts) {
+    part.origin = reordered(part.origin, order);
+    part.shape = reordered(part.shape, order);
+    part.strides = reordered(part.strides, order);
+  }
+  return result;
+}
+
+View split(const View& view, std::size_t axis, std::span<const uint64_t> sizes) {
+  View result = view;
+  uint64_t inner = view.shape[axis];
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+    assert(sizes[i] > 0 && inner % sizes[i] == 0);
+    inner /= sizes[i];
+    result = split_in_two(result, axis + i, inner);
+  }
+  return result;
+}
+
+View truncated(View view, std::size_t axis, uint64_t size) {
+  assert(size <= view.shape[axis]);
+  view.shape[axis] = size;
+  std::erase_if(view.parts, [&](const Part& part) { return part.origin[axis] >= size; });
+  for (Part& part : view.parts)
+    part.shape[axis] = std::min(part.shape[axis], size - part.origin[axis]);
+  return view;
+}
+
+View apply(const Step& step, View view) {
+  const std::span<const uint64_t> argument = step.argument;
+  if (step.op == ops::kSqueeze) return squeezed(std::move(view), argument[0]);
+  if (step.op == ops::kPermute) return permuted(view, argument);
+  if (step.op == ops::kSplit) return split(view, argument[0], argument.subspan(1));
+  assert(step.op == ops::kTruncate);
+  return truncated(std::move(view), argument[0], argument[1]);
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,64 @@
+// A command of the program, its options as rows, and the list of commands.
+//
+// To add one: write cli/<name>.cpp and add it to the list below. Help and completions are made from
+// the rows.
+
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/settings.h"
+
+namespace tensordiff {
+
+// Exit status, as diff(1): trouble wins over difference.
+inline constexpr int kSame = 0;
+inline constexpr int kDifferent = 1;
+inline constexpr int kTrouble = 2;
+
+struct Option {
+  std::string_view flags;     // "-o,--output"
+  std::string_view argument;  // What it takes, "FORMAT"; empty for a switch.
+  std::string_view help;
+  Result<void> (*apply)(Settings& settings, std::string_view argument);
+};
+
+struct OptionGroup {
+  std::string_view title;
+  std::span<const Option> options;
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view usage;
+  std::string_view summary;
+  std::span<const OptionGroup> groups;
+  // Gets settings that the options were applied to, and what was given beside them.
+  int (*run)(const Settings& settings, const std::vector<std::string>& inputs);
+};
+
+namespace commands {
+
+extern const Command compare;
+extern const Command show;
+extern const Command check;
+extern const Command completions;
+
+inline constexpr const Command* kAll[] = {&compare, &show, &check, &completions};
+
+}  // namespace commands
+
+// Options that every command takes.
+extern const OptionGroup kCommonOptions;
+
+// Reads the options, then runs the command or shows its help. The exit status.
+int run_command(const Command& command, const std::vector<std::string>& arguments);
+
+// Says on stderr what went wrong. Returns kTrouble.
+int fail(const Error& error);
+
+}  // namespace tensordiff

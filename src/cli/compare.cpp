@@ -1,0 +1,240 @@
+// tensordiff compare A B: pairs the tensors of two inputs, compares them and shows the result.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "cli/values.h"
+#include "pipeline.h"
+
+namespace tensordiff {
+namespace {
+
+Result<void> apply_match(Settings& settings, std::string_view name) {
+  std::vector<std::string_view> names = {"auto"};
+  for (const Matcher* matcher : matchers::kAll) names.push_back(matcher->name);
+  const std::size_t which = TRY(parse_word(name, names));
+  settings.request.match.strategies.clear();
+  if (which > 0) settings.request.match.strategies.emplace_back(name);
+  return {};
+}
+
+Result<void> apply_align(Settings& settings, std::string_view choice) {
+  constexpr std::string_view kChoices[] = {"none", "auto"};
+  settings.request.align.enabled = TRY(parse_word(choice, kChoices)) == 1;
+  return {};
+}
+
+Result<void> apply_output(Settings& settings, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Renderer* renderer : renderers::kAll) names.push_back(renderer->name);
+  settings.output = names[TRY(parse_word(name, names))];
+  return {};
+}
+
+Result<void> apply_sort(Settings& settings, std::string_view key) {
+  constexpr std::string_view kKeys[] = {"layer", "name", "similarity", "difference", "size"};
+  settings.render.sort = static_cast<Sort>(TRY(parse_word(key, kKeys)));
+  return {};
+}
+
+// "identical" and "different" mean what they say to a person: with `equal`, with `incomparable`.
+Result<void> apply_show(Settings& settings, std::string_view list) {
+  constexpr std::string_view kWords[] = {"identical", "close", "different", "unpaired", "error"};
+  std::set<Status> show;
+  settings.render.show_unpaired = false;
+  for (const std::string_view word : split(list, ',')) {
+    switch (TRY(parse_word(word, kWords))) {
+      case 0:
+        show.insert({Status::identical, Status::equal});
+        break;
+      case 1:
+        show.insert(Status::close);
+        break;
+      case 2:
+        show.insert({Status::different, Status::incomparable});
+        break;
+      case 3:
+        settings.render.show_unpaired = true;
+        break;
+      default:
+        show.insert(Status::error);
+        break;
+    }
+  }
+  settings.render.show = show;
+  return {};
+}
+
+constexpr Option kInput[] = {
+    {"--path", "PREFIX", "only tensors whose name starts so; * stands for anything; repeatable",
+     [](Settings& settings, std::string_view prefix) -> Result<void> {
+       settings.request.paths.emplace_back(prefix);
+       return {};
+     }},
+    {"--ignore-keys-regex", "RE", "leave out tensors in whose name this is found",
+     [](Settings& settings, std::string_view regex) -> Result<void> {
+       settings.request.ignore_regex = regex;
+       return {};
+     }},
+    {"--match", "HOW", "auto (default), layer-stage or exact", apply_match},
+    {"--align", "HOW", "auto (default): bring pairs to one layout; none: as stored", apply_align},
+};
+
+constexpr Option kTolerance[] = {
+    {"--epsilon", "X", "the same as --atol X --rtol 0",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.request.compare.atol = TRY(parse_tolerance(text));
+       settings.request.compare.rtol = 0;
+       return {};
+     }},
+    {"--atol", "X", "absolute tolerance; default: by the coarser dtype of a pair",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.request.compare.atol = TRY(parse_tolerance(text));
+       return {};
+     }},
+    {"--rtol", "X", "relative tolerance, relative to a; default: as above",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.request.compare.rtol = TRY(parse_tolerance(text));
+       return {};
+     }},
+    {"--equal-nan", "", "NaN at the same place is agreement (default)",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.request.compare.equal_nan = true;
+       return {};
+     }},
+    {"--no-equal-nan", "", "NaN is a difference wherever it is",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.request.compare.equal_nan = false;
+       return {};
+     }},
+};
+
+constexpr auto kAcceptedOnly = [](Settings&, std::string_view) -> Result<void> { return {}; };
+
+constexpr Option kWhat[] = {
+    {"--stats", "", "a line for each changed tensor: mean and std before and after",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.stats = true;
+       return {};
+     }},
+    {"--shape-only", "", "compare names, dtypes and shapes; read no elements",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.request.shape_only = true;
+       return {};
+     }},
+    {"--brief", "", "only the summary",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.render.brief = true;
+       return {};
+     }},
+    {"--diagnose", "", "explain what differs, as far as it can be explained (default)",
+     kAcceptedOnly},
+    {"--no-diagnose", "", "leave the explanations out", kAcceptedOnly},
+    {"--exit-zero", "", "exit with 0 also where something differs",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.exit_zero = true;
+       return {};
+     }},
+};
+
+constexpr Option kOutput[] = {
+    {"-o,--output", "FORMAT", "text (default), stats, json, yaml, report or csv", apply_output},
+    {"--sort", "KEY", "layer, name, similarity, difference or size", apply_sort},
+    {"--sort-by-change-magnitude", "", "the same as --sort difference",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.render.sort = Sort::difference;
+       return {};
+     }},
+    {"--show", "LIST", "of identical,close,different,unpaired,error: only these", apply_show},
+    {"--top", "N", "at most so many rows; 0: all",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.render.top = TRY(parse_count(text));
+       return {};
+     }},
+    {"-v,--verbose", "", "every pair, and how it was brought to one layout",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.render.verbose = true;
+       return {};
+     }},
+};
+
+constexpr Option kSpeed[] = {
+    {"--memory-limit", "BYTES", "memory to stay below, beyond mapped files",
+     [](Settings&, std::string_view text) -> Result<void> {
+       TRY(parse_size(text));
+       return {};
+     }},
+    {"--stream", "", "accepted; tensors are always read in pieces", kAcceptedOnly},
+};
+
+constexpr OptionGroup kGroups[] = {
+    {"input and pairing", kInput}, {"tolerance", kTolerance}, {"what", kWhat},
+    {"output", kOutput},           {"speed", kSpeed},
+};
+
+const Renderer& renderer_of(const Settings& settings) {
+  if (settings.stats && settings.output == "text") return renderers::stats;
+  for (const Renderer* renderer : renderers::kAll)
+    if (renderer->name == settings.output) return *renderer;
+  return renderers::text;
+}
+
+int exit_status(const Report& report, const Settings& settings) {
+  const std::string_view verdict = report.summary.verdict;
+  if (verdict == "same" || verdict == "close") return kSame;
+  if (verdict == "different") return settings.exit_zero ? kSame : kDifferent;
+  return kTrouble;
+}
+
+Result<void> check_inputs(const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs)
+    if (input == "-") return Error("'-': reading from standard input is not supported");
+  if (inputs.size() == 2) return {};
+  if (inputs.size() != 1) return Error("needs two inputs, has {}", inputs.size());
+  return Error("needs two inputs; to see what is in one: tensordiff show {}", inputs[0]);
+}
+
+int run(const Settings& settings, const std::vector<std::string>& inputs) {
+  if (const Result<void> fit = check_inputs(inputs); !fit.ok()) return fail(fit.error());
+  const Renderer& renderer = renderer_of(settings);
+
+  Request request = settings.request;
+  request.a = inputs[0];
+  request.b = inputs[1];
+  request.open = settings.open;
+  request.unpaired_stats = renderer.unpaired_stats;
+
+  const Result<Report> report = [&] {
+    ProgressLine progress(!settings.quiet);
+    if (progress.active())
+      request.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+    return compare_models(request);
+  }();
+  if (!report.ok()) return fail(report.error());
+
+  RenderOptions options = settings.render;
+  options.color = wants_color(settings);
+  options.width = output_width();
+  const bool shown = !settings.quiet || !settings.out.empty();
+  const std::string text = shown ? renderer.render(report.value(), options) : "";
+  if (const Result<void> written = deliver(text, settings); !written.ok())
+    return fail(written.error());
+  return exit_status(report.value(), settings);
+}
+
+}  // namespace
+
+constinit const Command commands::compare = {
+    .name = "compare",
+    .usage = "tensordiff [compare] A B [options]",
+    .summary = "compare two models, dumps, folders or archives",
+    .groups = kGroups,
+    .run = run,
+};
+
+}  // namespace tensordiff

@@ -1,0 +1,157 @@
+// Reads the options of a command, shows its help, and runs it. The only file that knows CLI11.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/values.h"
+#include "formats/format.h"
+
+namespace tensordiff {
+namespace {
+
+Result<void> apply_format(Settings& settings, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Format* format : formats::kAll) names.push_back(format->name);
+  settings.open.format = names[TRY(parse_word(name, names))];
+  return {};
+}
+
+Result<void> apply_color(Settings& settings, std::string_view choice) {
+  constexpr std::string_view kChoices[] = {"auto", "always", "never"};
+  settings.color = static_cast<ColorChoice>(TRY(parse_word(choice, kChoices)));
+  return {};
+}
+
+constexpr Option kCommon[] = {
+    {"--format", "NAME", "read the input as this format instead of detecting it", apply_format},
+    {"--limit-size", "BYTES", "refuse inputs larger than this (500MB, 2GiB); default: no limit",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.open.limits.input_bytes_max = TRY(parse_size(text));
+       return {};
+     }},
+    {"--out", "FILE", "write the result to a file instead of stdout",
+     [](Settings& settings, std::string_view file) -> Result<void> {
+       settings.out = file;
+       return {};
+     }},
+    {"--color", "WHEN", "auto (default), always or never; NO_COLOR is honoured", apply_color},
+    {"--threads", "N", "threads to use; default: one for each core",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.threads = TRY(parse_count(text));
+       return {};
+     }},
+    {"-q,--quiet", "", "print nothing; the exit status tells",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.quiet = true;
+       return {};
+     }},
+    {"-h,--help", "", "show this help", nullptr},
+};
+
+std::vector<OptionGroup> all_groups(const Command& command) {
+  std::vector<OptionGroup> groups(command.groups.begin(), command.groups.end());
+  groups.push_back(kCommonOptions);
+  return groups;
+}
+
+std::string help_text(const Command& command) {
+  std::string out = fmt::format("usage: {}\n\n{}\n", command.usage, command.summary);
+  for (const OptionGroup& group : all_groups(command)) {
+    out += fmt::format("\n{}:\n", group.title);
+    for (const Option& option : group.options) {
+      // Long options stand below each other, also where a short one is missing.
+      std::string flags(option.flags.starts_with("--") ? "    " : "");
+      flags += option.flags;
+      if (const std::size_t comma = flags.find(','); comma != std::string::npos)
+        flags.insert(comma + 1, " ");
+      if (!option.argument.empty()) flags += fmt::format(" {}", option.argument);
+      const std::string gap = flags.size() < 30 ? "" : "\n" + std::string(32, ' ');
+      out += fmt::format("  {:<30}{}{}\n", flags, gap, option.help);
+    }
+  }
+  return out;
+}
+
+struct ParsedLine {
+  Settings settings;
+  std::vector<std::string> inputs;
+  bool help = false;
+};
+
+// Options take effect in the order in which they were given, so that the last one wins.
+Result<void> apply_in_order(const CLI::App& app, const std::map<const CLI::Option*, Option>& rows,
+                            ParsedLine& line) {
+  std::map<const CLI::Option*, std::size_t> seen;
+  for (const CLI::Option* given : app.parse_order()) {
+    const auto found = rows.find(given);
+    if (found == rows.end()) continue;
+    const Option& row = found->second;
+    const std::size_t occurrence = seen[given]++;
+    if (!row.apply) {
+      line.help = true;
+      continue;
+    }
+    const std::string argument = row.argument.empty() ? "" : given->results()[occurrence];
+    const std::string_view name = row.flags.substr(row.flags.find("--"));
+    TRY(row.apply(line.settings, argument).in(name));
+  }
+  return {};
+}
+
+Result<ParsedLine> parse(const Command& command, const std::vector<std::string>& arguments) {
+  ParsedLine line;
+  CLI::App app;
+  app.set_help_flag();
+  app.add_option("inputs", line.inputs);
+  std::map<const CLI::Option*, Option> rows;
+  for (const OptionGroup& group : all_groups(command)) {
+    for (const Option& row : group.options) {
+      const std::string flags(row.flags);
+      CLI::Option* option = row.argument.empty() ? app.add_flag(flags) : app.add_option(flags);
+      option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      if (!row.argument.empty()) option->expected(1)->allow_extra_args(false);
+      rows.emplace(option, row);
+    }
+  }
+  try {
+    // CLI11 takes the arguments from the back.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    return Error("{}", error.what());
+  }
+  TRY(apply_in_order(app, rows, line));
+  return line;
+}
+
+}  // namespace
+
+constinit const OptionGroup kCommonOptions = {.title = "options of every command",
+                                              .options = kCommon};
+
+int fail(const Error& error) {
+  fmt::print(stderr, "tensordiff: {}\n", printable(error.message(), 4000));
+  return kTrouble;
+}
+
+int run_command(const Command& command, const std::vector<std::string>& arguments) {
+  const Result<ParsedLine> line = parse(command, arguments);
+  if (!line.ok()) {
+    fail(line.error());
+    fmt::print(stderr, "try: tensordiff {} --help\n", command.name);
+    return kTrouble;
+  }
+  if (line.value().help) {
+    fmt::print("{}", help_text(command));
+    return kSame;
+  }
+  set_threads(line.value().settings.threads);
+  return command.run(line.value().settings, line.value().inputs);
+}
+
+}  // namespace tensordiff

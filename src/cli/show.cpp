@@ -1,0 +1,155 @@
+// tensordiff show FILE [NAME]: what is in a file; with NAME, one tensor with statistics and values.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/show_text.h"
+#include "cli/tensor_facts.h"
+#include "cli/terminal.h"
+#include "cli/values.h"
+#include "report/json_values.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr uint64_t kValuesOfOne = 32;  // Shown of a tensor that was named.
+
+constexpr Option kOptions[] = {
+    {"--stats", "", "mean, std, min, max, NaN and infinity counts of every tensor",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.stats = true;
+       return {};
+     }},
+    {"--values", "N", "the first N values",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.values = TRY(parse_count(text));
+       return {};
+     }},
+    {"--slice", "SPEC", "take or find values only here: \"0,3:8,:\"",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.slice = text;
+       return {};
+     }},
+    {"--find", "WHAT", "where elements are \">1e4\", \"<=-3\", \"=0\", nan or inf",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.find = TRY(parse_condition(text));
+       return {};
+     }},
+    {"-o,--output", "FORMAT", "text (default) or json",
+     [](Settings& settings, std::string_view name) -> Result<void> {
+       constexpr std::string_view kNames[] = {"text", "json"};
+       settings.output = kNames[TRY(parse_word(name, kNames))];
+       return {};
+     }},
+};
+
+constexpr OptionGroup kGroups[] = {{"what to show", kOptions}};
+
+// Keeps one tensor of the catalog. The error names some that are there.
+Result<void> keep_named(Catalog& catalog, const std::string& name) {
+  constexpr std::size_t kExamples = 5;
+  std::string known;
+  for (std::size_t i = 0; i < std::min(catalog.tensors.size(), kExamples); ++i)
+    known += fmt::format("{}'{}'", i ? ", " : "", printable(catalog.tensors[i].name, 60));
+  if (catalog.tensors.size() > kExamples) known += ", …";
+  std::erase_if(catalog.tensors, [&](const Tensor& tensor) { return tensor.name != name; });
+  if (!catalog.tensors.empty()) return {};
+  return Error("no tensor '{}'; there is {}", printable(name, 80), known.empty() ? "none" : known);
+}
+
+void write_elements(JsonWriter& json, DType dtype, const std::vector<std::byte>& elements) {
+  json.begin_array();
+  for (std::size_t at = 0; at < elements.size(); at += item_bytes(dtype))
+    write_element(json, dtype, elements.data() + at);
+  json.end_array();
+}
+
+void write_found(JsonWriter& json, const TensorFacts& facts) {
+  const View& view = facts.tensor->view;
+  const std::size_t size = item_bytes(view.dtype);
+  json.begin_object().member("count", facts.found).key("first").begin_array();
+  for (std::size_t i = 0; i < facts.found_positions.size(); ++i) {
+    json.begin_object().member("index", index_at(view.shape, facts.found_positions[i]));
+    json.key("value");
+    write_element(json, view.dtype, facts.found_values.data() + i * size);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+std::string show_json(const Catalog& catalog, const std::vector<TensorFacts>& all,
+                      const FactsWanted& wanted) {
+  JsonWriter json(JsonWriter::Style::indented);
+  json.begin_object().member("path", catalog.path).member("format", catalog.format);
+  json.key("tensors").begin_array();
+  for (const TensorFacts& facts : all) {
+    const Tensor& tensor = *facts.tensor;
+    json.begin_object().member("name", tensor.name).member("dtype", name_of(tensor.view.dtype));
+    json.member("shape", tensor.view.shape).member("elements", tensor.elements());
+    json.member("bytes", tensor.bytes());
+    if (facts.stats) {
+      json.key("stats");
+      write_stats(json, *facts.stats);
+    }
+    if (wanted.values > 0 && facts.fault.empty()) {
+      json.key("values");
+      write_elements(json, tensor.view.dtype, facts.values);
+    }
+    if (wanted.find && facts.fault.empty()) {
+      json.key("found");
+      write_found(json, facts);
+    }
+    if (!facts.fault.empty()) json.member("message", facts.fault);
+    json.end_object();
+  }
+  json.end_array().key("problems");
+  write_problems(json, catalog.problems);
+  json.end_object();
+  return json.take() + "\n";
+}
+
+int run(const Settings& settings, const std::vector<std::string>& inputs) {
+  if (inputs.empty() || inputs.size() > 2)
+    return fail(Error("show needs a file, and may be given the name of a tensor in it"));
+  const bool one = inputs.size() == 2;
+  Result<Catalog> opened = open_model(inputs[0], settings.open);
+  if (!opened.ok()) return fail(opened.error());
+  Catalog& catalog = opened.value();
+  if (one)
+    if (Result<void> kept = keep_named(catalog, inputs[1]); !kept.ok())
+      return fail(std::move(kept).error().in(inputs[0]));
+
+  FactsWanted wanted{
+      .stats = settings.stats || one, .slice = settings.slice, .find = settings.find};
+  wanted.values = settings.values.value_or(one && !settings.find ? kValuesOfOne : 0);
+  std::vector<TensorFacts> facts(catalog.tensors.size());
+  for_each_index(facts.size(),
+                 [&](std::size_t i) { facts[i] = gather_facts(catalog.tensors[i], wanted); });
+
+  const bool as_json = settings.output == "json";
+  const ShowLook look{wants_color(settings), output_width(), one};
+  const std::string text =
+      as_json ? show_json(catalog, facts, wanted) : show_text(catalog, facts, wanted, look);
+  if (const Result<void> written = deliver(text, settings); !written.ok())
+    return fail(written.error());
+  // A tensor that could not be read is trouble, although all others were shown.
+  const bool faulty =
+      std::ranges::any_of(facts, [](const TensorFacts& each) { return !each.fault.empty(); });
+  return faulty ? kTrouble : kSame;
+}
+
+}  // namespace
+
+constinit const Command commands::show = {
+    .name = "show",
+    .usage = "tensordiff show FILE [NAME] [options]",
+    .summary = "list the tensors of a file; with NAME, its statistics and values",
+    .groups = kGroups,
+    .run = run,
+};
+
+}  // namespace tensordiff

@@ -1,0 +1,23 @@
+// Where output goes and what can be shown there.
+
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/settings.h"
+
+namespace tensordiff {
+
+// COLUMNS, else the width of the terminal, else 100; kept between 60 and 200.
+std::size_t output_width();
+
+// Colours are for terminals, unless the user says otherwise; NO_COLOR speaks where --color does
+// not.
+bool wants_color(const Settings& settings);
+
+// Writes to --out or stdout. A disk that is full or a file that cannot be made is an error.
+Result<void> deliver(std::string_view text, const Settings& settings);
+
+}  // namespace tensordiff

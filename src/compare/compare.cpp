@@ -1,0 +1,158 @@
+// From two views of one shape to a Comparison: fixed chunks measured in parallel, merged in index
+// order, and turned into metrics once.
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "base/parallel.h"
+#include "compare/comparison.h"
+#include "compare/measure.h"
+
+namespace tensordiff {
+namespace {
+
+// How many blocks one task measures. Fixed, because how sums are grouped shows in their last bits.
+constexpr uint64_t kChunkBlocks = 16;
+
+// Merges add(block, total) over all blocks, the same way for any number of threads.
+template <class Total>
+Total measure_all(uint64_t blocks, const std::function<void(uint64_t, Total&)>& add) {
+  const auto chunk_total = [&](uint64_t chunk) {
+    Total total;
+    const uint64_t end = std::min(blocks, (chunk + 1) * kChunkBlocks);
+    for (uint64_t block = chunk * kChunkBlocks; block < end; ++block) add(block, total);
+    return total;
+  };
+  const uint64_t chunks = (blocks + kChunkBlocks - 1) / kChunkBlocks;
+  if (chunks <= 1) return chunks == 0 ? Total{} : chunk_total(0);
+
+  std::vector<Total> totals(chunks);
+  for_each_index(chunks, [&](std::size_t chunk) { totals[chunk] = chunk_total(chunk); });
+  Total total;
+  for (const Total& part : totals) total.merge(part);
+  return total;
+}
+
+Stats stats_from(const Moments& moments) {
+  Stats stats;
+  stats.finite = moments.count;
+  stats.zeros = moments.zeros;
+  stats.nan = moments.nan;
+  stats.inf = moments.inf;
+  if (moments.count == 0) return stats;
+  const double n = static_cast<double>(moments.count);
+  stats.mean = moments.mean;
+  stats.std = std::sqrt(moments.m2 / n);
+  stats.min = moments.min;
+  stats.max = moments.max;
+  stats.norm = std::sqrt(moments.m2 + n * moments.mean * moments.mean);
+  return stats;
+}
+
+// Cosine, Pearson's r and the ratios of norms, from the centred sums.
+void fill_angles(const Sums& sums, Diff& diff) {
+  const double n = static_cast<double>(sums.values);
+  const double squares_a = sums.m2_a + n * sums.mean_a * sums.mean_a;
+  const double squares_b = sums.m2_b + n * sums.mean_b * sums.mean_b;
+  const double product = sums.co + n * sums.mean_a * sums.mean_b;
+  const double norm_a = std::sqrt(squares_a);
+  const double norm_b = std::sqrt(squares_b);
+  if (norm_a > 0 && norm_b > 0) diff.cosine = std::clamp(product / norm_a / norm_b, -1.0, 1.0);
+  if (sums.m2_a > 0 && sums.m2_b > 0)
+    diff.pcc = std::clamp(sums.co / std::sqrt(sums.m2_a) / std::sqrt(sums.m2_b), -1.0, 1.0);
+  if (norm_a > 0) diff.norm_ratio = norm_b / norm_a;
+  if (norm_a > 0)
+    diff.rel_l2 = std::sqrt(sums.d_squared) / norm_a;
+  else
+    diff.rel_l2 = norm_b > 0 ? std::numeric_limits<double>::infinity() : 0;
+}
+
+void fill_distances(const Sums& sums, const Shape& shape, Diff& diff) {
+  const double n = static_cast<double>(sums.count);
+  diff.max_abs = sums.max_abs;
+  diff.max_abs_at = index_at(shape, sums.max_abs_at);
+  diff.mean_abs = sums.d_abs / n;
+  diff.mse = sums.d_squared / n;
+  diff.rmse = std::sqrt(*diff.mse);
+  diff.max_rel = sums.max_rel;
+  diff.mean_rel = sums.d_relative / n;
+}
+
+Diff diff_from(const Sums& sums, const AlignedPair& pair, const CompareOptions& options) {
+  Diff diff;
+  diff.tolerance = tolerance_for(pair.a.dtype, pair.b.dtype, options);
+  diff.compared = sums.count;
+  diff.equal = sums.equal;
+  diff.exceeding = sums.exceeding;
+  diff.nonfinite_agreeing = options.equal_nan ? sums.agreeing : 0;
+  diff.nonfinite_mismatch = sums.mismatch + (options.equal_nan ? 0 : sums.agreeing);
+  if (diff.nonfinite_mismatch == 0 && std::isfinite(sums.rtol_needed))
+    diff.rtol_needed = sums.rtol_needed;
+  if (sums.count == 0) return diff;
+  fill_distances(sums, pair.a.shape, diff);
+  fill_angles(sums, diff);
+  if (is_float(pair.a.dtype) && is_float(pair.b.dtype)) diff.ulp_max = sums.ulp;
+  return diff;
+}
+
+Status status_of(const Diff& diff, const AlignedPair& pair) {
+  if (diff.nonfinite_mismatch == 0 && diff.equal == diff.compared) {
+    const bool same_form = pair.a.dtype == pair.b.dtype && pair.steps.empty();
+    return same_form ? Status::identical : Status::equal;
+  }
+  return diff.exceeding == 0 && diff.nonfinite_mismatch == 0 ? Status::close : Status::different;
+}
+
+}  // namespace
+
+std::string_view name_of(Status status) {
+  constexpr std::string_view kNames[] = {"identical", "equal",        "close",
+                                         "different", "incomparable", "error"};
+  return kNames[static_cast<std::size_t>(status)];
+}
+
+Tolerance tolerance_for(DType a, DType b, const CompareOptions& options) {
+  const DTypeInfo& type = info(coarser(a, b));
+  return {options.atol.value_or(type.atol), options.rtol.value_or(type.rtol)};
+}
+
+Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& options) {
+  assert(pair.a.shape == pair.b.shape);
+  const Reader a = TRY(Reader::open(pair.a).in("a"));
+  const Reader b = TRY(Reader::open(pair.b).in("b"));
+  const Tolerance tolerance = tolerance_for(pair.a.dtype, pair.b.dtype, options);
+  const Meter meter(a, b, {tolerance.atol, tolerance.rtol});
+  const Sums sums = measure_all<Sums>(meter.blocks(), [&](uint64_t block, Sums& total) {
+    if (options.on_progress) options.on_progress(kBlockElements);
+    total.merge(meter.measure(block, {total.max_abs, total.max_rel, total.rtol_needed}));
+  });
+  if (!a.intact()) return Error("a: the file was cut short while it was read");
+  if (!b.intact()) return Error("b: the file was cut short while it was read");
+
+  Comparison comparison;
+  comparison.a = stats_from(sums.a);
+  comparison.b = stats_from(sums.b);
+  comparison.diff = diff_from(sums, pair, options);
+  if (sums.count > 0) {
+    comparison.diff.a_there = a.value(sums.max_abs_at);
+    comparison.diff.b_there = b.value(sums.max_abs_at);
+  }
+  comparison.status = status_of(comparison.diff, pair);
+  return comparison;
+}
+
+Result<Stats> statistics(const View& view) {
+  const Reader reader = TRY(Reader::open(view));
+  const uint64_t elements = view.elements();
+  const uint64_t blocks = (elements + kBlockElements - 1) / kBlockElements;
+  const Moments moments = measure_all<Moments>(blocks, [&](uint64_t block, Moments& total) {
+    const uint64_t first = block * kBlockElements;
+    total.merge(measure_one(reader, first, std::min<uint64_t>(kBlockElements, elements - first)));
+  });
+  if (!reader.intact()) return Error("the file was cut short while it was read");
+  return stats_from(moments);
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,177 @@
+// Decoding in registers: an 8-bit float is moved to where a float keeps its exponent and fraction,
+// and one multiplication puts the bias right, for subnormals too.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "compare/kernels/decode.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "compare/kernels/decode.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensordiff::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F32 = hn::ScalableTag<float>;
+using U32 = hn::RebindToUnsigned<F32>;
+using U16 = hn::Rebind<uint16_t, F32>;
+using U8 = hn::Rebind<uint8_t, F32>;
+using F16 = hn::Rebind<hwy::float16_t, F32>;
+
+// Runs step(from, to) over whole vectors, and once more over a padded copy of the tail, because a
+// mapped file may end right behind the last element.
+template <class From, class To, class Step>
+HWY_INLINE void each_vector(const From* from, std::size_t count, To* to, const Step& step) {
+  const std::size_t lanes = hn::Lanes(F32());
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) step(from + i, to + i);
+  if (i == count) return;
+  HWY_ALIGN From tail_from[hn::MaxLanes(F32())] = {};
+  HWY_ALIGN To tail_to[hn::MaxLanes(F32())];
+  std::copy(from + i, from + count, tail_from);
+  step(tail_from, tail_to);
+  std::copy(tail_to, tail_to + (count - i), to + i);
+}
+
+void bf16_to_f32(const uint16_t* from, std::size_t count, float* to) {
+  each_vector(from, count, to, [](const uint16_t* in, float* out) HWY_ATTR {
+    const auto bits = hn::ShiftLeft<16>(hn::PromoteTo(U32(), hn::LoadU(U16(), in)));
+    hn::StoreU(hn::BitCast(F32(), bits), F32(), out);
+  });
+}
+
+// The library's own conversion knows no infinities and NaN where the machine has no instruction
+// for it, so there the bits are moved by hand as for f8.
+HWY_INLINE hn::Vec<F32> half_to_float(hn::Vec<U16> bits) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
+  const U32 u32;
+  const auto wide = hn::PromoteTo(u32, bits);
+  const auto size = hn::ShiftLeft<13>(hn::And(wide, hn::Set(u32, 0x7fff)));
+  const auto sign = hn::ShiftLeft<16>(hn::And(wide, hn::Set(u32, 0x8000)));
+  const auto value = hn::Mul(hn::BitCast(F32(), size), hn::Set(F32(), 0x1p112F));
+  const auto top = hn::Set(u32, 0x7c00);
+  const auto special = hn::Eq(hn::And(wide, top), top);
+  const auto unbounded = hn::Or(size, hn::Set(u32, 0x7f800000));
+  const auto chosen = hn::IfThenElse(special, unbounded, hn::BitCast(u32, value));
+  return hn::BitCast(F32(), hn::Or(chosen, sign));
+#else
+  return hn::PromoteTo(F32(), hn::BitCast(F16(), bits));
+#endif
+}
+
+void f16_to_f32(const uint16_t* from, std::size_t count, float* to) {
+  each_vector(from, count, to, [](const uint16_t* in, float* out) HWY_ATTR {
+    hn::StoreU(half_to_float(hn::LoadU(U16(), in)), F32(), out);
+  });
+}
+
+// sign | exponent and fraction at `kShift`, times `scale`; the pattern `nan` (without its sign when
+// `kSigned`) is NaN.
+template <int kShift, bool kSigned>
+void f8_to_f32(const uint8_t* from, std::size_t count, float* to, float scale, uint32_t nan) {
+  each_vector(from, count, to, [=](const uint8_t* in, float* out) HWY_ATTR {
+    const U32 u32;
+    const auto bits = hn::PromoteTo(u32, hn::LoadU(U8(), in));
+    const auto size = hn::And(bits, hn::Set(u32, 0x7f));
+    const auto sign = hn::ShiftLeft<24>(hn::AndNot(hn::Set(u32, 0x7f), bits));
+    const auto shifted = hn::BitCast(F32(), hn::ShiftLeft<kShift>(size));
+    const auto value = hn::Mul(shifted, hn::Set(F32(), scale));
+    const auto is_nan = hn::Eq(kSigned ? size : bits, hn::Set(u32, nan));
+    const auto filled = hn::IfThenElse(is_nan, hn::Set(u32, 0x7fc00000), hn::BitCast(u32, value));
+    hn::StoreU(hn::BitCast(F32(), hn::Or(filled, sign)), F32(), out);
+  });
+}
+
+// Only an exponent: 2^(x - 127). 0 is 2^-127, which is subnormal; 255 is NaN.
+void e8m0_to_f32(const uint8_t* from, std::size_t count, float* to) {
+  each_vector(from, count, to, [](const uint8_t* in, float* out) HWY_ATTR {
+    const U32 u32;
+    const auto bits = hn::PromoteTo(u32, hn::LoadU(U8(), in));
+    const auto normal = hn::ShiftLeft<23>(bits);
+    const auto low = hn::IfThenElse(hn::Eq(bits, hn::Zero(u32)), hn::Set(u32, 0x400000), normal);
+    const auto is_nan = hn::Eq(bits, hn::Set(u32, 0xff));
+    const auto all = hn::IfThenElse(is_nan, hn::Set(u32, 0x7fc00000), low);
+    hn::StoreU(hn::BitCast(F32(), all), F32(), out);
+  });
+}
+
+void f8(DType dtype, const uint8_t* from, std::size_t count, float* to) {
+  switch (dtype) {
+    case DType::f8_e4m3:
+      return f8_to_f32<20, true>(from, count, to, 0x1p120F, 0x7f);
+    case DType::f8_e4m3fnuz:
+      return f8_to_f32<20, false>(from, count, to, 0x1p119F, 0x80);
+    case DType::f8_e5m2fnuz:
+      return f8_to_f32<21, false>(from, count, to, 0x1p111F, 0x80);
+    case DType::f8_e8m0:
+      return e8m0_to_f32(from, count, to);
+    default:
+      break;
+  }
+  // e5m2 is the upper half of an f16.
+  each_vector(from, count, to, [](const uint8_t* in, float* out) HWY_ATTR {
+    const auto bits = hn::ShiftLeft<8>(hn::PromoteTo(U16(), hn::LoadU(U8(), in)));
+    hn::StoreU(half_to_float(bits), F32(), out);
+  });
+}
+
+void f32_to_f16(const float* from, std::size_t count, uint16_t* to) {
+  each_vector(from, count, to, [](const float* in, uint16_t* out) HWY_ATTR {
+    const auto half = hn::DemoteTo(F16(), hn::LoadU(F32(), in));
+    hn::StoreU(hn::BitCast(U16(), half), U16(), out);
+  });
+}
+
+void f32_to_bf16(const float* from, std::size_t count, uint16_t* to) {
+  each_vector(from, count, to, [](const float* in, uint16_t* out) HWY_ATTR {
+    const U32 u32;
+    const auto bits = hn::BitCast(u32, hn::LoadU(F32(), in));
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u32, 1));
+    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(u32, 0x7fff)));
+    const auto high = hn::ShiftRight<16>(rounded);
+    hn::StoreU(hn::DemoteTo(U16(), hn::BitCast(hn::RebindToSigned<U32>(), high)), U16(), out);
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tensordiff::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tensordiff::kernels {
+
+HWY_EXPORT(bf16_to_f32);
+HWY_EXPORT(f16_to_f32);
+HWY_EXPORT(f8);
+HWY_EXPORT(f32_to_f16);
+HWY_EXPORT(f32_to_bf16);
+
+bool fits_float(DType dtype) { return is_float(dtype) && dtype != DType::f64 && !is_packed(dtype); }
+
+// Elements of a mapped file need not be aligned: a tile of them is copied first where they are not.
+void decode(DType dtype, const std::byte* elements, std::size_t count, float* values) {
+  if (dtype == DType::f32) {
+    std::memcpy(values, elements, count * sizeof(float));
+    return;
+  }
+  if (item_bytes(dtype) == 1) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(elements);
+    return HWY_DYNAMIC_DISPATCH(f8)(dtype, bytes, count, values);
+  }
+  const auto* words = reinterpret_cast<const uint16_t*>(elements);
+  if (dtype == DType::bf16) return HWY_DYNAMIC_DISPATCH(bf16_to_f32)(words, count, values);
+  HWY_DYNAMIC_DISPATCH(f16_to_f32)(words, count, values);
+}
+
+void encode16(DType dtype, const float* values, std::size_t count, uint16_t* bits) {
+  if (dtype == DType::bf16) return HWY_DYNAMIC_DISPATCH(f32_to_bf16)(values, count, bits);
+  HWY_DYNAMIC_DISPATCH(f32_to_f16)(values, count, bits);
+}
+
+}  // namespace tensordiff::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,20 @@
+// Stored elements to tiles of float or double, many at a time.
+
+#pragma once
+
+#include <cstddef>
+
+#include "tensor/dtype.h"
+
+namespace tensordiff::kernels {
+
+// Whether every value of a type is exactly a float: then its tiles are compared as floats.
+bool fits_float(DType dtype);
+
+// `count` elements as float. Only for types with fits_float().
+void decode(DType dtype, const std::byte* elements, std::size_t count, float* values);
+
+// float to the bits of f16 or bf16, rounded to nearest even as hardware does.
+void encode16(DType dtype, const float* values, std::size_t count, uint16_t* bits);
+
+}  // namespace tensordiff::kernels

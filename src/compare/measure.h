@@ -1,0 +1,46 @@
+// Measures a range of a pair: fetches elements, decodes them tile by tile, and runs the kernel that
+// fits the two types. Ranges may be measured on any thread, in any order; whoever merges the Sums
+// does so in index order.
+
+#pragma once
+
+#include "compare/kernels/tile.h"
+#include "compare/traversal.h"
+#include "tensor/reader.h"
+
+namespace tensordiff {
+
+// How a pair of types is compared.
+enum class Arithmetic {
+  f32,      // Both fit a float exactly.
+  f64,      // Both fit a double exactly.
+  exact64,  // A 64-bit integer is among them: no double holds it.
+  complex,
+};
+Arithmetic arithmetic_for(DType a, DType b);
+
+class Meter {
+ public:
+  // The readers must outlive the meter; both views have one shape.
+  Meter(const Reader& a, const Reader& b, Threshold limit);
+
+  uint64_t blocks() const { return walk_.blocks(); }
+
+  // The sums of one block. `best` is the largest of the blocks before it that it will be merged
+  // with: what does not beat it may be left out.
+  Sums measure(uint64_t block, const kernels::Best& best) const;
+
+ private:
+  uint64_t first_position(uint64_t block, const Traversal::Block& elements, double distance) const;
+
+  Traversal walk_;
+  DType dtype_a_;
+  DType dtype_b_;
+  Threshold limit_;
+  Arithmetic arithmetic_;
+};
+
+// The moments of elements [first, first + count) of one tensor.
+Moments measure_one(const Reader& reader, uint64_t first, std::size_t count);
+
+}  // namespace tensordiff

@@ -1,0 +1,39 @@
+// Pairs tensors of the same name.
+
+#include <unordered_map>
+
+#include "match/matcher.h"
+
+namespace tensordiff {
+namespace {
+
+Proposal propose(const MatchInput& input) {
+  std::unordered_map<std::string_view, std::size_t> by_name;
+  by_name.reserve(input.free_b.size());
+  for (const std::size_t b : input.free_b) by_name.emplace(input.b.tensors[b].name, b);
+
+  Proposal proposal;
+  for (const std::size_t a : input.free_a) {
+    const std::string& name = input.a.tensors[a].name;
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) continue;
+    Pair pair{.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}};
+    if (std::optional<LayerStage> place = parse_layer_stage(name)) {
+      pair.layer = place->layer;
+      pair.stage = std::move(place->stage);
+    }
+    proposal.pairs.push_back(std::move(pair));
+    by_name.erase(found);
+  }
+  return proposal;
+}
+
+}  // namespace
+
+constinit const Matcher matchers::exact = {
+    .name = "exact",
+    .summary = "the names are the same",
+    .propose = propose,
+};
+
+}  // namespace tensordiff

@@ -1,0 +1,32 @@
+// Which tensors take part at all: --path and --ignore-keys-regex.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "tensor/catalog.h"
+
+namespace tensordiff {
+
+class NameFilter {
+ public:
+  // `paths`: a name passes when it starts with one of these, in which `*` stands for any text; no
+  // path lets all pass. `ignore_regex`: names in which it is found do not pass; empty: none.
+  static Result<NameFilter> make(std::vector<std::string> paths, const std::string& ignore_regex);
+
+  bool passes(std::string_view name) const;
+
+  // Removes the tensors that do not pass.
+  void apply(Catalog& catalog) const;
+
+ private:
+  struct Pattern;
+  std::vector<std::string> paths_;
+  std::shared_ptr<const Pattern> ignore_;
+};
+
+}  // namespace tensordiff

@@ -1,0 +1,102 @@
+// Runs the chain of strategies, each on what the last left over, and puts the pairs in the order in
+// which a model computes them.
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "base/text.h"
+#include "match/matcher.h"
+
+namespace tensordiff {
+namespace {
+
+std::string known_names() {
+  std::string names;
+  for (const Matcher* matcher : matchers::kAll) {
+    if (!names.empty()) names += ", ";
+    names += matcher->name;
+  }
+  return names;
+}
+
+// The strategies asked for, in the order of the list whatever the order they were asked in.
+Result<std::vector<const Matcher*>> chain_of(const MatchOptions& options) {
+  std::vector<const Matcher*> chain(std::begin(matchers::kAll), std::end(matchers::kAll));
+  if (options.strategies.empty()) return chain;
+  for (const std::string& name : options.strategies)
+    if (std::ranges::find(chain, name, &Matcher::name) == chain.end())
+      return Error("no matching strategy is called '{}'; there are: {}", printable(name),
+                   known_names());
+  std::erase_if(chain, [&](const Matcher* matcher) {
+    return std::ranges::find(options.strategies, matcher->name) == options.strategies.end();
+  });
+  return chain;
+}
+
+std::vector<std::size_t> all_of(const Catalog& catalog) {
+  std::vector<std::size_t> indexes(catalog.tensors.size());
+  std::iota(indexes.begin(), indexes.end(), 0);
+  return indexes;
+}
+
+// Which tensors of one side have a partner.
+class Taken {
+ public:
+  explicit Taken(const Catalog& catalog) : taken_(catalog.tensors.size()) {}
+  bool has(std::size_t index) const { return taken_[index]; }
+  void add(std::size_t index) { taken_[index] = true; }
+  void remove_from(std::vector<std::size_t>& free) const {
+    std::erase_if(free, [&](std::size_t index) { return taken_[index]; });
+  }
+
+ private:
+  std::vector<bool> taken_;
+};
+
+std::size_t rank_of_stage(std::string_view stage) {
+  const auto stages = known_stages();
+  return static_cast<std::size_t>(std::ranges::find(stages, stage) - stages.begin());
+}
+
+void sort_for_display(std::vector<Pair>& pairs) {
+  const auto key = [](const Pair& pair) {
+    // All stages beyond the known ones have one rank and go by name.
+    return std::tuple(!pair.layer.has_value(), pair.layer.value_or(0), rank_of_stage(pair.stage),
+                      std::string_view(pair.stage), pair.a);
+  };
+  std::ranges::sort(pairs, [&](const Pair& x, const Pair& y) {
+    if (!x.layer && !y.layer) return x.a < y.a;
+    return key(x) < key(y);
+  });
+}
+
+}  // namespace
+
+Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& options) {
+  const std::vector<const Matcher*> chain = TRY(chain_of(options));
+  MatchInput input{a, b, all_of(a), all_of(b), options};
+  Taken taken_a(a), taken_b(b);
+  Matching matching;
+  for (const Matcher* matcher : chain) {
+    Proposal proposal = matcher->propose(input);
+    for (Pair& pair : proposal.pairs) {
+      // A strategy that claims a tensor twice is wrong about one of them; the first stands.
+      assert(!taken_a.has(pair.a) && !taken_b.has(pair.b));
+      if (taken_a.has(pair.a) || taken_b.has(pair.b)) continue;
+      taken_a.add(pair.a);
+      taken_b.add(pair.b);
+      pair.matched_by = matcher->name;
+      matching.pairs.push_back(std::move(pair));
+    }
+    for (std::string& note : proposal.notes) matching.notes.push_back(std::move(note));
+    taken_a.remove_from(input.free_a);
+    taken_b.remove_from(input.free_b);
+  }
+  sort_for_display(matching.pairs);
+  matching.only_a = std::move(input.free_a);
+  matching.only_b = std::move(input.free_b);
+  return matching;
+}
+
+}  // namespace tensordiff

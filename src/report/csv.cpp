@@ -1,0 +1,122 @@
+// `-o csv`: a row for each pair and each unpaired tensor, for spreadsheets and data frames.
+//
+// An undefined number is an empty field. Fields are quoted as RFC 4180 has it.
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "report/renderer.h"
+#include "report/selection.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::string_view kHeader =
+    "index,name_a,name_b,layer,stage,matched_by,status,dtype_a,dtype_b,shape_a,shape_b,compared,"
+    "equal,max_abs,max_abs_at,a_there,b_there,mean_abs,mse,rmse,max_rel,mean_rel,rel_l2,cosine,pcc,"
+    "norm_ratio,ulp_max,nonfinite_mismatch,nonfinite_agreeing,exceeding,atol,rtol,rtol_needed,"
+    "message\n";
+
+class Row {
+ public:
+  Row& field(std::string_view text) {
+    if (started_) text_ += ',';
+    started_ = true;
+    if (text.find_first_of("\",\n\r") == std::string_view::npos) {
+      text_ += text;
+      return *this;
+    }
+    text_ += '"';
+    for (const char c : text) text_ += c == '"' ? std::string("\"\"") : std::string(1, c);
+    text_ += '"';
+    return *this;
+  }
+  Row& field(uint64_t number) { return field(fmt::format("{}", number)); }
+  Row& field(int64_t number) { return field(fmt::format("{}", number)); }
+  Row& field(double number) { return field(number_text(number)); }
+  template <class T>
+  Row& field(const std::optional<T>& maybe) {
+    return maybe ? field(*maybe) : field(std::string_view());
+  }
+  Row& skip(int count) {
+    while (count-- > 0) field(std::string_view());
+    return *this;
+  }
+  std::string take() { return std::move(text_) + "\n"; }
+
+ private:
+  std::string text_;
+  bool started_ = false;
+};
+
+std::string clean(std::string_view name) { return printable(name, std::string::npos); }
+
+std::string index_text(const std::vector<uint64_t>& index) {
+  std::string text;
+  for (const uint64_t i : index) text += fmt::format("{}{}", text.empty() ? "" : " ", i);
+  return text;
+}
+
+void add_diff(Row& row, const Diff& diff) {
+  row.field(diff.compared).field(diff.equal).field(diff.max_abs);
+  row.field(index_text(diff.max_abs_at)).field(diff.a_there).field(diff.b_there);
+  row.field(diff.mean_abs).field(diff.mse).field(diff.rmse).field(diff.max_rel);
+  row.field(diff.mean_rel).field(diff.rel_l2).field(diff.cosine).field(diff.pcc);
+  row.field(diff.norm_ratio).field(diff.ulp_max).field(diff.nonfinite_mismatch);
+  row.field(diff.nonfinite_agreeing).field(diff.exceeding).field(diff.tolerance.atol);
+  row.field(diff.tolerance.rtol).field(diff.rtol_needed);
+}
+
+std::string pair_line(const PairRow& pair) {
+  const Status status = pair.comparison.status;
+  Row row;
+  row.field(uint64_t{pair.index}).field(clean(pair.a.name)).field(clean(pair.b.name));
+  row.field(pair.layer).field(clean(pair.stage)).field(pair.matched_by).field(name_of(status));
+  row.field(name_of(pair.a.dtype)).field(name_of(pair.b.dtype));
+  row.field(index_text(pair.a.shape)).field(index_text(pair.b.shape));
+  if (status == Status::incomparable || status == Status::error)
+    row.skip(22);
+  else
+    add_diff(row, pair.comparison.diff);
+  return row.field(clean(pair.message)).take();
+}
+
+std::string unpaired_line(const TensorId& tensor, bool of_a) {
+  const std::string name = clean(tensor.name);
+  const std::string shape = index_text(tensor.shape);
+  const auto on_side = [&](Row& row, std::string_view text) {
+    of_a ? row.field(text).skip(1) : row.skip(1).field(text);
+  };
+  Row row;
+  row.skip(1);
+  on_side(row, name);
+  row.skip(3).field(of_a ? "only_a" : "only_b");
+  on_side(row, name_of(tensor.dtype));
+  on_side(row, shape);
+  return row.skip(22).field(clean(tensor.fault)).take();
+}
+
+std::string render(const Report& report, const RenderOptions& options) {
+  std::string text(kHeader);
+  std::size_t rows_left = options.top.value_or(0) > 0 ? *options.top : report.pairs.size();
+  for (const PairRow* row : select_pairs(report, options, Sort::layer)) {
+    if (rows_left-- == 0) break;
+    text += pair_line(*row);
+  }
+  if (!options.show_unpaired) return text;
+  for (const auto& tensor : report.only_a) text += unpaired_line(tensor.id, true);
+  for (const auto& tensor : report.only_b) text += unpaired_line(tensor.id, false);
+  return text;
+}
+
+}  // namespace
+
+constinit const Renderer renderers::csv = {
+    .name = "csv",
+    .summary = "a row for each pair and each unpaired tensor",
+    .unpaired_stats = false,
+    .render = render,
+};
+
+}  // namespace tensordiff

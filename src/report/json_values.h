@@ -1,0 +1,19 @@
+// The values that more than one JSON output shows, written in one way.
+
+#pragma once
+
+#include <vector>
+
+#include "base/json.h"
+#include "compare/comparison.h"
+#include "tensor/catalog.h"
+
+namespace tensordiff {
+
+void write_stats(JsonWriter& json, const Stats& stats);
+void write_problems(JsonWriter& json, const std::vector<Problem>& problems);
+
+// An empty text says that there is nothing to say, and becomes null.
+void text_or_null(JsonWriter& json, std::string_view key, std::string_view text);
+
+}  // namespace tensordiff

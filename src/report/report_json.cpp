@@ -1,0 +1,146 @@
+// `-o report`: everything the Report holds, as one JSON object. docs/output.md describes each key.
+//
+// Every pair has every key, so that a script never has to ask whether one is there: what does not
+// apply is null. Keys may be added, and are never renamed or moved.
+
+#include "report/json_values.h"
+#include "report/renderer.h"
+
+namespace tensordiff {
+namespace {
+
+void write_side(JsonWriter& json, const Side& side) {
+  json.begin_object();
+  json.member("path", side.path).member("format", side.format).member("tensors", side.tensors);
+  json.member("elements", side.elements).member("bytes", side.bytes);
+  json.key("problems");
+  write_problems(json, side.problems);
+  json.end_object();
+}
+
+void write_summary(JsonWriter& json, const Report& report) {
+  const Summary& summary = report.summary;
+  json.begin_object().member("pairs", uint64_t{report.pairs.size()});
+  json.member("identical", summary.identical).member("equal", summary.equal);
+  json.member("close", summary.close).member("different", summary.different);
+  json.member("incomparable", summary.incomparable).member("error", summary.error);
+  json.member("only_a", uint64_t{report.only_a.size()});
+  json.member("only_b", uint64_t{report.only_b.size()});
+  json.member("verdict", summary.verdict).end_object();
+}
+
+void write_first_divergence(JsonWriter& json, const Report& report) {
+  if (!report.first_divergence) {
+    json.null();
+    return;
+  }
+  const FirstDivergence& first = *report.first_divergence;
+  const PairRow& row = report.pairs[first.pair];
+  json.begin_object().member("pair", uint64_t{first.pair});
+  json.member("name_a", row.a.name).member("name_b", row.b.name).member("layer", row.layer);
+  text_or_null(json, "stage", row.stage);
+  json.member("created", first.created).member("explanation", first.explanation).end_object();
+}
+
+void write_steps(JsonWriter& json, const std::vector<Step>& steps) {
+  json.begin_array();
+  for (const Step& step : steps) {
+    json.begin_object().member("side", std::string_view(&step.side, 1)).member("op", step.op);
+    if (step.op == ops::kPermute) {
+      json.member("order", step.argument);
+    } else if (!step.argument.empty()) {
+      json.member("axis", step.argument[0]);
+      const std::vector<uint64_t> rest(step.argument.begin() + 1, step.argument.end());
+      if (step.op == ops::kSplit) json.member("sizes", rest);
+      if (step.op == ops::kTruncate && rest.size() == 1) json.member("size", rest[0]);
+    }
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_diff(JsonWriter& json, const Diff& diff) {
+  json.begin_object().member("compared", diff.compared).member("equal", diff.equal);
+  json.member("max_abs", diff.max_abs).key("max_abs_at");
+  diff.max_abs ? json.value(diff.max_abs_at) : json.null();
+  json.member("a_there", diff.a_there).member("b_there", diff.b_there);
+  json.member("mean_abs", diff.mean_abs).member("mse", diff.mse).member("rmse", diff.rmse);
+  json.member("max_rel", diff.max_rel).member("mean_rel", diff.mean_rel);
+  json.member("rel_l2", diff.rel_l2).member("cosine", diff.cosine).member("pcc", diff.pcc);
+  json.member("norm_ratio", diff.norm_ratio).member("ulp_max", diff.ulp_max);
+  json.member("nonfinite_mismatch", diff.nonfinite_mismatch);
+  json.member("nonfinite_agreeing", diff.nonfinite_agreeing);
+  json.member("exceeding", diff.exceeding);
+  json.member("atol", diff.tolerance.atol).member("rtol", diff.tolerance.rtol);
+  json.member("rtol_needed", diff.rtol_needed).end_object();
+}
+
+void write_pair(JsonWriter& json, const PairRow& row) {
+  const Comparison& comparison = row.comparison;
+  const bool compared =
+      comparison.status != Status::incomparable && comparison.status != Status::error;
+  json.begin_object().member("index", uint64_t{row.index});
+  json.member("name_a", row.a.name).member("name_b", row.b.name).member("layer", row.layer);
+  text_or_null(json, "stage", row.stage);
+  json.member("matched_by", row.matched_by).member("status", name_of(comparison.status));
+  json.member("dtype_a", name_of(row.a.dtype)).member("dtype_b", name_of(row.b.dtype));
+  json.member("shape_a", row.a.shape).member("shape_b", row.b.shape).key("shape");
+  compared ? json.value(row.shape) : json.null();
+  json.key("alignment");
+  write_steps(json, row.steps);
+  json.key("stats_a");
+  write_stats(json, comparison.a);
+  json.key("stats_b");
+  write_stats(json, comparison.b);
+  json.key("diff");
+  write_diff(json, comparison.diff);
+  text_or_null(json, "message", row.message);
+  json.end_object();
+}
+
+void write_unpaired(JsonWriter& json, const std::vector<Report::Unpaired>& tensors) {
+  json.begin_array();
+  for (const Report::Unpaired& tensor : tensors) {
+    json.begin_object().member("name", tensor.id.name);
+    json.member("dtype", name_of(tensor.id.dtype)).member("shape", tensor.id.shape);
+    text_or_null(json, "message", tensor.id.fault);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+std::string render(const Report& report, const RenderOptions&) {
+  JsonWriter json(JsonWriter::Style::indented);
+  json.begin_object().member("schema", "tensordiff.report/1");
+  json.key("tool").begin_object().member("name", "tensordiff");
+  json.member("version", TENSORDIFF_VERSION).end_object();
+  json.key("a");
+  write_side(json, report.a);
+  json.key("b");
+  write_side(json, report.b);
+  json.key("summary");
+  write_summary(json, report);
+  json.key("first_divergence");
+  write_first_divergence(json, report);
+  json.key("findings").begin_array().end_array();
+  json.key("pairs").begin_array();
+  for (const PairRow& row : report.pairs) write_pair(json, row);
+  json.end_array().key("only_a");
+  write_unpaired(json, report.only_a);
+  json.key("only_b");
+  write_unpaired(json, report.only_b);
+  json.key("analyses").begin_object().end_object();
+  json.member("notes", report.notes).end_object();
+  return json.take() + "\n";
+}
+
+}  // namespace
+
+constinit const Renderer renderers::report = {
+    .name = "report",
+    .summary = "the full result as one JSON object",
+    .unpaired_stats = false,
+    .render = render,
+};
+
+}  // namespace tensordiff

@@ -1,0 +1,51 @@
+// A table for the terminal that fits the width it is given.
+//
+// Where it is too wide, the columns that matter least are left out, and then the first column is
+// shortened. A row may carry remarks, which stand below it.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/style.h"
+
+namespace tensordiff {
+
+struct Column {
+  std::string_view title;
+  enum class Side { left, right } side = Side::left;
+  int drop = 0;  // The highest goes first when there is no room; 0 always stays.
+};
+
+struct Cell {
+  std::string text;
+  Tone tone = Tone::plain;
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // As many cells as columns.
+  void add(std::vector<Cell> cells, std::vector<std::string> remarks = {});
+  bool empty() const { return rows_.empty(); }
+  std::string render(const Style& style, std::size_t width) const;
+
+ private:
+  struct Row {
+    std::vector<Cell> cells;
+    std::vector<std::string> remarks;
+  };
+  // The width of each column, 0 for one that is left out.
+  std::vector<std::size_t> fit(std::size_t width) const;
+  std::string line(const std::vector<Cell>& cells, const std::vector<std::size_t>& widths,
+                   const Style& style) const;
+
+  std::vector<Column> columns_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace tensordiff

@@ -1,0 +1,248 @@
+// `-o text`: the report for a person at a terminal.
+//
+// First the verdict with every count, then where the two part, then the worst pairs. Tensors that
+// were left over or could not be read are never left unsaid.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/renderer.h"
+#include "report/selection.h"
+#include "report/style.h"
+#include "report/table.h"
+#include "report/wording.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kRowsDefault = 20;
+constexpr std::size_t kListDefault = 8;  // Of unpaired tensors and of problems, for each side.
+
+// What is shown of `all`, with the default of the section where the user gave no --top.
+std::size_t shown(std::size_t all, const RenderOptions& options, std::size_t fallback) {
+  if (options.verbose && !options.top) return all;
+  const std::size_t top = options.top.value_or(fallback);
+  return top == 0 ? all : std::min(all, top);
+}
+
+std::string and_more(std::size_t count, const Style& style) {
+  if (count == 0) return "";
+  return "  " +
+         style(Tone::dim, fmt::format("… and {} more (--top 0 shows all)", human_count(count))) +
+         "\n";
+}
+
+std::string summary_line(const Report& report, const Style& style) {
+  const Summary& summary = report.summary;
+  const std::pair<uint64_t, Status> counts[] = {
+      {summary.error, Status::error},         {summary.incomparable, Status::incomparable},
+      {summary.different, Status::different}, {summary.close, Status::close},
+      {summary.equal, Status::equal},         {summary.identical, Status::identical}};
+  std::string list;
+  for (const auto& [count, status] : counts) {
+    if (count == 0) continue;
+    if (!list.empty()) list += ", ";
+    list += style(tone_of(status), fmt::format("{} {}", human_count(count), name_of(status)));
+  }
+  const auto unpaired = [&](std::size_t count, std::string_view side) {
+    const std::string text = fmt::format("{} only in {}", human_count(count), side);
+    return style(count ? Tone::trouble : Tone::plain, text);
+  };
+  const std::string left_over =
+      report.only_a.empty() && report.only_b.empty()
+          ? "none unpaired"
+          : unpaired(report.only_a.size(), "a") + ", " + unpaired(report.only_b.size(), "b");
+  const Tone tone = tone_of_verdict(summary.verdict);
+  return fmt::format("{}  {}{}{}; {}\n", style(tone, summary.verdict),
+                     counted(report.pairs.size(), "pair"), list.empty() ? "" : ": ", list,
+                     left_over);
+}
+
+std::string side_lines(const Report& report, const Style& style, std::size_t width) {
+  const std::string a = printable(report.a.path), b = printable(report.b.path);
+  const std::size_t room = std::max<std::size_t>(20, width / 2);
+  const std::size_t name = std::min(room, std::max(columns(a), columns(b)));
+  const auto line = [&](std::string_view which, const std::string& path, const Side& side) {
+    const std::string text = shorten(path, name);
+    return fmt::format(
+        "{}  {}{}  {}\n", style(Tone::bold, which), text, std::string(name - columns(text), ' '),
+        style(Tone::dim, fmt::format("{}, {}, {}", side.format, counted(side.tensors, "tensor"),
+                                     human_bytes(side.bytes))));
+  };
+  return line("a", a, report.a) + line("b", b, report.b) + "\n";
+}
+
+std::string names_of(const PairRow& row) {
+  const std::string a = printable(row.a.name), b = printable(row.b.name);
+  return a == b ? a : a + " → " + b;
+}
+
+std::string divergence_lines(const Report& report, const Style& style) {
+  if (!report.first_divergence) return "";
+  const FirstDivergence& first = *report.first_divergence;
+  const PairRow& row = report.pairs[first.pair];
+  std::string place = style(Tone::bold, names_of(row));
+  if (row.layer) place += fmt::format(", layer {}", *row.layer);
+  if (!row.stage.empty()) place += ", " + printable(row.stage);
+  std::string out = fmt::format("first divergence  {}\n", place);
+  if (!first.explanation.empty())
+    out += "  " + style(Tone::dim, printable(first.explanation, 1000)) + "\n";
+  return out;
+}
+
+std::string problem_lines(const Report& report, const RenderOptions& options, const Style& style) {
+  std::string out;
+  const auto list = [&](std::string_view name, const Side& side) {
+    const std::size_t count = shown(side.problems.size(), options, kListDefault);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Problem& problem = side.problems[i];
+      const std::string where = problem.where.empty() ? "" : printable(problem.where) + ": ";
+      out += fmt::format("{}  {}{}\n", style(Tone::trouble, fmt::format("problem in {}", name)),
+                         where, printable(problem.message, 1000));
+    }
+    out += and_more(side.problems.size() - count, style);
+  };
+  list("a", report.a);
+  list("b", report.b);
+  return out;
+}
+
+std::string note_lines(const Report& report, const Style& style) {
+  std::string out;
+  const auto note = [&](std::string_view text) {
+    out += fmt::format("{}  {}\n", style(Tone::dim, "note"), text);
+  };
+  for (const std::string& text : report.notes) note(printable(text, 1000));
+  const auto count = [&](auto predicate) {
+    return static_cast<uint64_t>(std::ranges::count_if(report.pairs, predicate));
+  };
+  const uint64_t aligned = count([](const PairRow& row) { return !row.steps.empty(); });
+  if (aligned > 0)
+    note(fmt::format("{} had to be brought to one layout first (-v tells how)",
+                     counted(aligned, "pair")));
+  const uint64_t agreeing =
+      count([](const PairRow& row) { return row.comparison.diff.nonfinite_agreeing > 0; });
+  if (agreeing > 0)
+    note(fmt::format("NaN or infinite alike on both sides in {}, which counts as agreement",
+                     counted(agreeing, "pair")));
+  return out;
+}
+
+std::string both(std::string_view a, std::string_view b) {
+  return a == b ? std::string(a) : fmt::format("{} → {}", a, b);
+}
+
+std::string number_or_dash(const std::optional<double>& number) {
+  return number ? human_number(*number) : "–";
+}
+
+std::string cosine_text(const std::optional<double>& cosine) {
+  if (!cosine) return "–";
+  // Seven digits would round a small difference up to a perfect 1.
+  if (*cosine < 1 && *cosine > 0.9999995) return ">0.999999";
+  return fmt::format("{:.6f}", *cosine);
+}
+
+std::string where_text(const Diff& diff) {
+  if (!diff.max_abs || *diff.max_abs == 0) return "";
+  const std::string index = diff.max_abs_at.empty() ? "" : shape_text(diff.max_abs_at) + " ";
+  if (!diff.a_there || !diff.b_there) return index;
+  return fmt::format("{}{:.5g} → {:.5g}", index, *diff.a_there, *diff.b_there);
+}
+
+std::vector<Cell> cells_of(const PairRow& row) {
+  const Status status = row.comparison.status;
+  const Diff& diff = row.comparison.diff;
+  std::vector<Cell> cells = {
+      {names_of(row)},
+      {std::string(name_of(status)), tone_of(status)},
+      {both(name_of(row.a.dtype), name_of(row.b.dtype)), Tone::dim},
+      {both(shape_text(row.a.shape), shape_text(row.b.shape)), Tone::dim},
+  };
+  if (status == Status::incomparable || status == Status::error) {
+    cells.resize(9);
+    return cells;
+  }
+  const uint64_t beyond = diff.exceeding + diff.nonfinite_mismatch;
+  const uint64_t looked_at = diff.compared + diff.nonfinite_mismatch + diff.nonfinite_agreeing;
+  cells.push_back({number_or_dash(diff.max_abs)});
+  cells.push_back({number_or_dash(diff.rel_l2)});
+  cells.push_back({cosine_text(diff.cosine)});
+  cells.push_back(
+      {looked_at ? share_text(beyond, looked_at) : "–", beyond ? Tone::bad : Tone::plain});
+  cells.push_back({where_text(diff), Tone::dim});
+  return cells;
+}
+
+// Without a wish of the user's: what failed or differs; when nothing does, the closest calls.
+std::vector<const PairRow*> rows_to_show(const Report& report, RenderOptions options) {
+  if (!options.show && !options.verbose) {
+    options.show = std::set{Status::error, Status::incomparable, Status::different};
+    if (select_pairs(report, options, Sort::difference).empty()) options.show = {Status::close};
+  }
+  return select_pairs(report, options, Sort::difference);
+}
+
+std::string pair_table(const Report& report, const RenderOptions& options, const Style& style) {
+  using enum Column::Side;
+  Table table({{"pair"},
+               {"status"},
+               {"dtype", left, 2},
+               {"shape", left, 3},
+               {"max |Δ|", right},
+               {"rel L2", right},
+               {"cosine", right},
+               {"beyond", right, 1},
+               {"where the largest Δ is", left, 4}});
+  const std::vector<const PairRow*> rows = rows_to_show(report, options);
+  const std::size_t count = shown(rows.size(), options, kRowsDefault);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<std::string> below = remarks(*rows[i]);
+    if (options.verbose && !rows[i]->steps.empty())
+      below.push_back("compared as " + shape_text(rows[i]->shape) + " after " +
+                      layout_text(rows[i]->steps));
+    table.add(cells_of(*rows[i]), std::move(below));
+  }
+  if (table.empty()) return "";
+  return "\n" + table.render(style, options.width) + and_more(rows.size() - count, style);
+}
+
+std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::string_view side,
+                          const RenderOptions& options, const Style& style) {
+  if (tensors.empty() || !options.show_unpaired) return "";
+  std::string out = fmt::format(
+      "\n{}\n",
+      style(Tone::trouble, fmt::format("only in {}  {}", side, counted(tensors.size(), "tensor"))));
+  const std::size_t count = shown(tensors.size(), options, kListDefault);
+  for (std::size_t i = 0; i < count; ++i) {
+    const TensorId& tensor = tensors[i].id;
+    const std::string what =
+        tensor.fault.empty() ? fmt::format("{} {}", name_of(tensor.dtype), shape_text(tensor.shape))
+                             : "unreadable: " + printable(tensor.fault, 1000);
+    out += fmt::format("  {}  {}\n", printable(tensor.name), style(Tone::dim, what));
+  }
+  return out + and_more(tensors.size() - count, style);
+}
+
+std::string render(const Report& report, const RenderOptions& options) {
+  const Style style(options.color);
+  if (options.brief) return summary_line(report, style);
+  return side_lines(report, style, options.width) + summary_line(report, style) +
+         divergence_lines(report, style) + problem_lines(report, options, style) +
+         note_lines(report, style) + pair_table(report, options, style) +
+         unpaired_list(report.only_a, "a", options, style) +
+         unpaired_list(report.only_b, "b", options, style);
+}
+
+}  // namespace
+
+constinit const Renderer renderers::text = {
+    .name = "text",
+    .summary = "for a person: the verdict, where the two part, the worst pairs",
+    .unpaired_stats = false,
+    .render = render,
+};
+
+}  // namespace tensordiff

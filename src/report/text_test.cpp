@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "report/renderer.h"
+#include "report/sample_report.h"
+#include "report/style.h"
+#include "report/table.h"
+#include "report/wording.h"
+
+namespace tensordiff {
+namespace {
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Text, OpensWithTheVerdictAndEveryCount) {
+  EXPECT_EQ(renderers::text.render(sample_report(), {.brief = true}),
+            "trouble  5 pairs: 1 error, 1 incomparable, 1 different, 1 close, 1 identical; "
+            "1 only in a, 1 only in b\n");
+}
+
+TEST(Text, SaysWhenNothingIsLeftOver) {
+  Report report;
+  report.pairs = {sample_pair(0, "w", Status::identical)};
+  report.summary = {.identical = 1, .verdict = "same"};
+  EXPECT_EQ(renderers::text.render(report, {.brief = true}),
+            "same  1 pair: 1 identical; none unpaired\n");
+}
+
+TEST(Text, NeverHidesWhatFailedOrWasLeftOver) {
+  const std::string text = renderers::text.render(sample_report(), {});
+  for (const std::string_view part :
+       {"first divergence  off, layer 1, query", "its inputs agree; its output does not",
+        "problem in a  evil.pkl: posix.system was not run", "└ b: deflate stream ends early",
+        "└ no common layout for [2, 3] and [7]", "only in a  1 tensor", "gone  f32 [4]",
+        "only in b  1 tensor", "note  layer 3 of b is taken for layer 1 of a"})
+    EXPECT_TRUE(has(text, part)) << part << "\n" << text;
+}
+
+TEST(Text, ShowsTheWorstFirstAndSaysHowManyMoreThereAre) {
+  Report report;
+  for (std::size_t i = 0; i < 30; ++i) {
+    report.pairs.push_back(sample_pair(i, fmt::format("w{}", i), Status::different));
+    report.pairs[i].comparison.diff.rel_l2 = static_cast<double>(i);
+  }
+  const std::string text = renderers::text.render(report, {});
+  EXPECT_LT(text.find("w29"), text.find("w28"));
+  EXPECT_FALSE(has(text, "w9 "));
+  EXPECT_TRUE(has(text, "… and 10 more (--top 0 shows all)"));
+  EXPECT_FALSE(has(renderers::text.render(report, {.top = 0}), "more"));
+}
+
+TEST(Text, FitsTheWidthItIsGiven) {
+  Report report = sample_report();
+  report.pairs[2].a.name = std::string(150, 'n') + ".weight";
+  report.pairs[2].message.clear();
+  for (const std::size_t width : {60U, 80U, 100U, 120U, 200U}) {
+    const std::string text = renderers::text.render(report, {.width = width});
+    bool found = false;
+    for (const std::string_view line : split(text, '\n')) {
+      if (!line.starts_with("  nnn")) continue;
+      found = true;
+      EXPECT_LE(columns(line), width);
+      EXPECT_TRUE(has(std::string(line), "different")) << line;
+    }
+    EXPECT_TRUE(found);
+  }
+}
+
+TEST(Text, MakesNamesHarmless) {
+  Report report = sample_report();
+  report.pairs[2].a.name = report.pairs[2].b.name = "\x1b[31mred\n";
+  report.only_a[0].id.name = "\xe2\x80\xaegnp";
+  const std::string text = renderers::text.render(report, {});
+  EXPECT_FALSE(has(text, "\x1b"));
+  EXPECT_TRUE(has(text, "\\x1b[31mred\\x0a"));
+  EXPECT_TRUE(has(text, "\\u202egnp"));
+}
+
+TEST(Text, IsColouredOnlyWhenAskedFor) {
+  EXPECT_FALSE(has(renderers::text.render(sample_report(), {}), "\x1b"));
+  EXPECT_TRUE(has(renderers::text.render(sample_report(), {.color = true}), "\x1b[31m"));
+}
+
+TEST(Wording, NamesTensorsThatAreNotLikeOthers) {
+  struct Case {
+    Stats stats;
+    Shape shape;
+    std::string_view text;
+  };
+  Stats zeros_but_one = stats_between(5, 0, 0);
+  zeros_but_one.nan = 1;
+  const Case cases[] = {
+      {{}, {0, 3}, "empty"},
+      {stats_between(6, 0, 0), {6}, "all zeros"},
+      {stats_between(6, 0.5, 0.5), {6}, "constant 0.5"},
+      {nonfinite_stats(6, 0), {6}, "all NaN"},
+      {nonfinite_stats(0, 6), {6}, "all infinite"},
+      {nonfinite_stats(3, 3), {6}, "all NaN or infinite"},
+      {stats_between(6, 0, 1), {6}, ""},
+      {zeros_but_one, {6}, ""},
+      {stats_between(1, 2, 2), {}, ""},
+  };
+  for (const Case& each : cases) EXPECT_EQ(character(each.stats, each.shape), each.text);
+}
+
+TEST(Wording, RemarksOnWhatTheNumbersWouldHide) {
+  PairRow row = sample_pair(0, "w", Status::different);
+  EXPECT_TRUE(remarks(row).empty());
+  row.comparison.a = stats_between(6, 0, 0);
+  row.comparison.diff.nonfinite_mismatch = 2;
+  row.comparison.diff.nonfinite_agreeing = 1;
+  EXPECT_EQ(remarks(row), (std::vector<std::string>{
+                              "a is all zeros, b is not",
+                              "2 NaN or infinite on one side, and not so on the other",
+                              "1 NaN or infinite alike on both sides, which counts as agreement"}));
+  row = sample_pair(0, "w", Status::identical);
+  row.comparison.a = row.comparison.b = nonfinite_stats(6, 0);
+  EXPECT_EQ(remarks(row), std::vector<std::string>{"both are all NaN"});
+}
+
+TEST(Wording, TellsHowASideWasLaidOut) {
+  EXPECT_EQ(layout_text(sample_report().pairs[2].steps),
+            "a: squeeze axis 0, b: permute [1, 0], b: split axis 1 to [8, 64], "
+            "b: truncate axis 0 to [20]");
+}
+
+TEST(Wording, SaysAllAndNoneOnlyWhenItIsSo) {
+  EXPECT_EQ(share_text(0, 10), "0 %");
+  EXPECT_EQ(share_text(1, 100000), "<0.1 %");
+  EXPECT_EQ(share_text(1, 8), "12.5 %");
+  EXPECT_EQ(share_text(99999, 100000), ">99.9 %");
+  EXPECT_EQ(share_text(10, 10), "100 %");
+}
+
+TEST(Table, DropsTheLeastColumnThenShortensTheFirst) {
+  Table table({{"name"}, {"kept", Column::Side::right}, {"extra", Column::Side::left, 1}});
+  table.add({{"abcdefghijklmnopqrstuvwxyz"}, {"1"}, {"some more"}}, {"a remark"});
+  const Style plain(false);
+  EXPECT_EQ(table.render(plain, 80),
+            "  name                        kept  extra\n"
+            "  abcdefghijklmnopqrstuvwxyz     1  some more\n"
+            "    └ a remark\n");
+  EXPECT_EQ(table.render(plain, 24),
+            "  name              kept\n"
+            "  abcdefg…stuvwxyz     1\n"
+            "    └ a remark\n");
+}
+
+TEST(Style, ShortensByCharactersNotBytes) {
+  EXPECT_EQ(shorten("äöüßäöüß", 8), "äöüßäöüß");
+  EXPECT_EQ(shorten("äöüßäöüß", 5), "äö…üß");
+}
+
+}  // namespace
+}  // namespace tensordiff

@@ -1,0 +1,85 @@
+#include "report/wording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace tensordiff {
+namespace {
+
+void remark_character(const PairRow& row, std::vector<std::string>& out) {
+  const std::string a = character(row.comparison.a, row.a.shape);
+  const std::string b = character(row.comparison.b, row.b.shape);
+  if (a.empty() && b.empty()) return;
+  if (a == b)
+    out.push_back(fmt::format("both are {}", a));
+  else if (b.empty())
+    out.push_back(fmt::format("a is {}, b is not", a));
+  else if (a.empty())
+    out.push_back(fmt::format("b is {}, a is not", b));
+  else
+    out.push_back(fmt::format("a is {}, b is {}", a, b));
+}
+
+}  // namespace
+
+std::string character(const Stats& stats, const Shape& shape) {
+  const uint64_t elements = element_count(shape).value_or(0);
+  if (elements == 0) return "empty";
+  if (elements == 1) return "";  // Every single number is constant.
+  if (stats.finite == 0 && stats.nan > 0 && stats.inf == 0) return "all NaN";
+  if (stats.finite == 0 && stats.inf > 0 && stats.nan == 0) return "all infinite";
+  if (stats.finite == 0) return stats.nan > 0 ? "all NaN or infinite" : "";
+  if (stats.nan > 0 || stats.inf > 0) return "";
+  if (stats.zeros == stats.finite) return "all zeros";
+  if (stats.min && stats.min == stats.max) return "constant " + human_number(*stats.min);
+  return "";
+}
+
+std::vector<std::string> remarks(const PairRow& row) {
+  std::vector<std::string> out;
+  if (!row.message.empty()) out.push_back(printable(row.message, 1000));
+  const Status status = row.comparison.status;
+  if (status == Status::incomparable || status == Status::error) return out;
+  remark_character(row, out);
+  const Diff& diff = row.comparison.diff;
+  if (diff.nonfinite_mismatch > 0)
+    out.push_back(fmt::format("{} NaN or infinite on one side, and not so on the other",
+                              human_count(diff.nonfinite_mismatch)));
+  if (diff.nonfinite_agreeing > 0)
+    out.push_back(fmt::format("{} NaN or infinite alike on both sides, which counts as agreement",
+                              human_count(diff.nonfinite_agreeing)));
+  return out;
+}
+
+std::string layout_text(const std::vector<Step>& steps) {
+  std::string out;
+  for (const Step& step : steps) {
+    out += fmt::format("{}{}: {} ", out.empty() ? "" : ", ", step.side, step.op);
+    if (step.op == ops::kPermute || step.argument.empty()) {
+      out += shape_text(step.argument);
+      continue;
+    }
+    out += fmt::format("axis {}", step.argument[0]);
+    const std::vector<uint64_t> sizes(step.argument.begin() + 1, step.argument.end());
+    if (!sizes.empty()) out += " to " + shape_text(sizes);
+  }
+  return out;
+}
+
+std::string share_text(uint64_t part, uint64_t whole) {
+  if (part == 0 || whole == 0) return "0 %";
+  if (part >= whole) return "100 %";
+  const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  if (percent < 0.1) return "<0.1 %";
+  if (percent > 99.9) return ">99.9 %";
+  return fmt::format("{:.1f} %", percent);
+}
+
+std::string counted(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", human_count(count), noun, count == 1 ? "" : "s");
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,89 @@
+// `-o yaml`: the same list of changes as `-o json`, as YAML.
+//
+// The JSON text is read back and written in block style, so that the two can never disagree.
+
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "report/renderer.h"
+
+namespace tensordiff {
+namespace {
+
+// Words and numbers that YAML would not read as text have to be quoted; only plain names are not.
+bool plain(std::string_view text) {
+  constexpr std::string_view kWords[] = {"y",    "n",     "yes", "no",  "on",  "off",
+                                         "true", "false", "nan", "inf", "null"};
+  if (text.empty() || !(std::isalpha(static_cast<unsigned char>(text[0])) || text[0] == '_'))
+    return false;
+  for (const char c : text)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.') return false;
+  for (const std::string_view word : kWords)
+    if (lower(text) == word) return false;
+  return true;
+}
+
+std::string scalar(const Json& value) {
+  JsonWriter json;
+  if (value.is_string()) {
+    if (plain(value.string())) return std::string(value.string());
+    return json.value(value.string()).take();
+  }
+  if (const auto flag = value.boolean()) return *flag ? "true" : "false";
+  if (const auto number = value.u64()) return fmt::format("{}", *number);
+  if (const auto number = value.i64()) return fmt::format("{}", *number);
+  if (const auto number = value.number()) {
+    // YAML 1.1 takes 1e-05 for text and 1.0e-05 for a number.
+    std::string text = number_text(*number);
+    const std::size_t exponent = text.find('e');
+    if (exponent != std::string::npos && text.find('.') == std::string::npos)
+      text.insert(exponent, ".0");
+    return text;
+  }
+  return "null";
+}
+
+// Writes a value after its key or dash, with the lines below it `depth` columns in. The list of
+// changes is five levels deep at most.
+void write(const Json& value, std::size_t depth, std::string& out) {
+  const std::string margin(depth, ' ');
+  if (value.is_array() && !value.array().empty()) {
+    for (const Json& item : value.array()) {
+      if (&item != value.array().data()) out += margin;
+      out += "- ";
+      write(item, depth + 2, out);
+    }
+  } else if (value.is_object() && !value.object().empty()) {
+    for (const Json::Member& member : value.object()) {
+      if (&member != value.object().data()) out += margin;
+      out += scalar(Json(member.key)) + ":";
+      const bool nested = !member.value.array().empty() || !member.value.object().empty();
+      out += nested ? "\n" + std::string(depth + 2, ' ') : " ";
+      write(member.value, depth + 2, out);
+    }
+  } else {
+    out += value.is_array() ? "[]" : value.is_object() ? "{}" : scalar(value);
+    out += "\n";
+  }
+}
+
+std::string render(const Report& report, const RenderOptions& options) {
+  const Result<Json> changes = Json::parse(renderers::json.render(report, options));
+  std::string out;
+  if (changes.ok()) write(changes.value(), 0, out);
+  return out;
+}
+
+}  // namespace
+
+constinit const Renderer renderers::yaml = {
+    .name = "yaml",
+    .summary = "the list of changes as YAML",
+    .unpaired_stats = true,
+    .render = render,
+};
+
+}  // namespace tensordiff

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Runs the program as users do, on the demo dumps. $TENSORDIFF says where it is."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+DEMO = pathlib.Path(__file__).resolve().parent.parent / "demo"
+A, B = DEMO / "reference.zip", DEMO / "constant_scale.tgz"
+PROGRAM = os.environ.get("TENSORDIFF", "build/tensordiff")
+
+
+def tensordiff(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=60)
+
+
+class Smoke(unittest.TestCase):
+    def test_says_its_version(self):
+        result = tensordiff("--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stdout, r"^tensordiff \d+\.\d+\.\d+")
+
+    def test_a_file_is_the_same_as_itself(self):
+        result = tensordiff(A, A, "-o", "report")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["summary"]["verdict"], "same")
+        self.assertEqual(report["summary"]["identical"], len(report["pairs"]))
+
+    def test_finds_where_the_demo_goes_wrong(self):
+        result = tensordiff(A, B, "-o", "report")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["summary"]["pairs"], 39)
+        self.assertEqual(report["only_a"] + report["only_b"], [])
+        first = report["first_divergence"]
+        self.assertEqual((first["layer"], first["stage"]), (1, "post_attn"))
+
+    def test_every_tensor_appears_exactly_once(self):
+        report = json.loads(tensordiff(A, B, "-o", "report").stdout)
+        for side in "ab":
+            names = [pair[f"name_{side}"] for pair in report["pairs"]]
+            names += [tensor["name"] for tensor in report[f"only_{side}"]]
+            self.assertEqual(len(names), report[side]["tensors"])
+            self.assertEqual(len(set(names)), len(names))
+
+    def test_the_report_does_not_depend_on_the_threads(self):
+        one, many = (tensordiff(A, B, "-o", "report", "--threads", n).stdout for n in (1, 5))
+        self.assertTrue(one)
+        self.assertEqual(one, many)
+
+    def test_an_unreadable_file_is_trouble_and_is_named(self):
+        with tempfile.NamedTemporaryFile(suffix=".pt") as junk:
+            junk.write(b"no tensors here")
+            junk.flush()
+            result = tensordiff(A, junk.name)
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(result.stdout, "")
+        self.assertIn(os.path.basename(junk.name), result.stderr)
+
+    def test_bad_usage_is_trouble(self):
+        self.assertEqual(tensordiff("--no-such-option").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 #include "base/parallel.h"
 #include "match/filter.h"
@@ -35,7 +36,8 @@ void compare_shapes(const Tensor& a, const Tensor& b, PairRow& row) {
 }
 
 // Fills one row. A bad tensor spoils this row and nothing else.
-void compare_pair(const Tensor& a, const Tensor& b, const Request& request, PairRow& row) {
+void compare_pair(const Tensor& a, const Tensor& b, const Request& request, PairRow& row,
+                  AlignedPair& aligned) {
   if (!a.fault.empty()) return fail(row, Status::error, "a: " + a.fault);
   if (!b.fault.empty()) return fail(row, Status::error, "b: " + b.fault);
   if (request.shape_only) return compare_shapes(a, b, row);
@@ -49,6 +51,7 @@ void compare_pair(const Tensor& a, const Tensor& b, const Request& request, Pair
   const Result<Comparison> comparison = compare(pair.value(), request.compare);
   if (!comparison.ok()) return fail(row, Status::error, comparison.error().message());
   row.comparison = comparison.value();
+  aligned = std::move(pair).value();
 }
 
 std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const Catalog& b) {
@@ -93,6 +96,68 @@ std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows
   return std::nullopt;
 }
 
+// How far the noise run is from a, for each tensor of a.
+Result<std::map<std::size_t, double>> noise_levels(const Request& request, const Catalog& a) {
+  std::map<std::size_t, double> levels;
+  if (request.noise.empty()) return levels;
+  const Catalog noise = TRY(open_model(request.noise, request.open));
+  const Matching matching = TRY(match(a, noise, request.match));
+  for (const Pair& pair : matching.pairs) {
+    PairRow row;
+    AlignedPair aligned;
+    compare_pair(a.tensors[pair.a], noise.tensors[pair.b], request, row, aligned);
+    if (row.comparison.diff.rel_l2) levels[pair.a] = *row.comparison.diff.rel_l2;
+  }
+  return levels;
+}
+
+std::vector<Site> sites_of(const Report& report, const Matching& matching,
+                           std::vector<AlignedPair> aligned,
+                           const std::map<std::size_t, double>& noise) {
+  std::vector<Site> sites(report.pairs.size());
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const PairRow& row = report.pairs[i];
+    Site& site = sites[i];
+    site.pair = i;
+    site.capture = matching.pairs[i].a;
+    site.name_a = row.a.name;
+    site.name_b = row.b.name;
+    site.layer = row.layer;
+    site.stage = row.stage;
+    site.views = std::move(aligned[i]);
+    site.comparison = row.comparison;
+    if (const auto level = noise.find(site.capture); level != noise.end())
+      site.noise = level->second;
+  }
+  return sites;
+}
+
+// What the noise model says of a pair overrides the elementwise tolerance, unless the user set one.
+void settle(const Outcome& outcome, const Request& request, PairRow& row) {
+  row.verdict = outcome.verdict;
+  if (request.compare.atol || request.compare.rtol) return;
+  Status& status = row.comparison.status;
+  if (status == Status::different && outcome.verdict != Verdict::bug) status = Status::close;
+  if (status == Status::close && outcome.verdict == Verdict::bug) status = Status::different;
+}
+
+Result<void> explain(const Request& request, const Catalog& a, const Matching& matching,
+                     std::vector<AlignedPair> aligned, Report& report) {
+  const std::map<std::size_t, double> noise = TRY(noise_levels(request, a));
+  Insight insight =
+      diagnose(sites_of(report, matching, std::move(aligned), noise), request.diagnose);
+  report.findings = std::move(insight.findings);
+  report.trials = std::move(insight.trials);
+  if (!insight.judged) return {};
+  for (const Outcome& outcome : insight.outcomes)
+    settle(outcome, request, report.pairs[outcome.pair]);
+  const std::optional<FirstDivergence> by_status = first_divergence(report.pairs);
+  // A tolerance that the user set may be wider or narrower than the noise.
+  report.first_divergence = by_status && insight.first ? insight.first : by_status;
+  if (by_status) report.next_divergences = std::move(insight.next);
+  return {};
+}
+
 }  // namespace
 
 Result<Report> compare_models(const Request& request) {
@@ -121,16 +186,21 @@ Result<Report> compare_models(const Request& request) {
       request.progress(done += elements, total);
     };
   }
+  std::vector<AlignedPair> aligned(report.pairs.size());
   for_each_index(report.pairs.size(), [&](std::size_t i) {
     const Pair& pair = matching.pairs[i];
-    compare_pair(a.tensors[pair.a], b.tensors[pair.b], with_progress, report.pairs[i]);
+    compare_pair(a.tensors[pair.a], b.tensors[pair.b], with_progress, report.pairs[i], aligned[i]);
   });
   report.only_a = unpaired(a, matching.only_a, request.unpaired_stats);
   report.only_b = unpaired(b, matching.only_b, request.unpaired_stats);
 
-  // Say what it comes to, now that all of it can be seen at once.
-  report.summary = summarise(report);
+  // Tell noise from mistakes and explain these, now that all of it can be seen at once.
   report.first_divergence = first_divergence(report.pairs);
+  if (request.diagnose.enabled && !request.shape_only)
+    TRY(explain(request, a, matching, std::move(aligned), report));
+
+  // Say what it comes to.
+  report.summary = summarise(report);
   return report;
 }
 

@@ -103,8 +103,7 @@ std::string inputs_text(const Site& site) {
 }
 
 Divergence divergence_at(const Site& site) {
-  return {site.pair, site.created,
-          fmt::format("{}; {}", site.created ? inputs_text(site) : inputs_text(site), site.reason)};
+  return {site.pair, site.created, fmt::format("{}; {}", inputs_text(site), site.reason)};
 }
 
 // A layout that differs at the inputs of attention and is gone behind it is a convention.

@@ -65,12 +65,12 @@ std::string factor_text(double factor, std::span<const uint64_t> sizes, double t
   if (whole != 0 && near(factor, whole, tolerance)) return fmt::format("{:.0f}", whole);
   for (const uint64_t size : sizes) {
     const double root = std::sqrt(static_cast<double>(size));
-    if (near(factor, root, tolerance)) return fmt::format("{} = √{}", text, size);
-    if (near(factor, 1 / root, tolerance)) return fmt::format("{} = 1/√{}", text, size);
+    if (near(factor, root, tolerance)) return fmt::format("{} (√{})", text, size);
+    if (near(factor, 1 / root, tolerance)) return fmt::format("{} (1/√{})", text, size);
   }
   const double inverse = std::round(1 / factor);
   if (std::isfinite(inverse) && inverse != 0 && near(1 / factor, inverse, tolerance))
-    return fmt::format("{} = 1/{:.0f}", text, inverse);
+    return fmt::format("{} (1/{:.0f})", text, inverse);
   return text;
 }
 

@@ -29,7 +29,7 @@ bool near(double x, double y, double tolerance);
 std::string ranges_text(const std::vector<uint64_t>& sorted);
 
 // A number as a sentence has it, with the name of a well-known constant where it is one:
-// "0.125 = 1/√64". `sizes` are sizes whose roots may explain it.
+// "0.125 (1/√64)". `sizes` are sizes whose roots may explain it.
 std::string factor_text(double factor, std::span<const uint64_t> sizes, double tolerance);
 
 }  // namespace tensordiff

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/parallel.h"
@@ -34,6 +35,11 @@ constexpr uint64_t kStructureSizeMin = 8;  // Of the axis that is averaged over.
 constexpr double kOutlier = 12;
 // With a third run that measures the noise: up to here it is noise, from there on a mistake.
 constexpr double kNoiseRatioMax = 3;
+
+// Noise grows alike in all layers: a step whose error grows so much more than that of the same step
+// elsewhere stands out. Layers of clean runs differ by less than half of that.
+constexpr double kOutOfLine = 4;
+constexpr std::size_t kLayersMin = 3;
 
 constexpr std::size_t kSample = 512;
 constexpr int kFormatBits[] = {7, 10};  // Of the fraction: bf16, f16 (and TF32).
@@ -100,6 +106,28 @@ std::string quiet_reason(const Site& site, const Extent& extent) {
   return "";
 }
 
+// By how much a step makes the error of its inputs grow.
+double growth_of(const Run& run, const Site& site) {
+  double error_in = 4 * site.roundoff;
+  for (const std::size_t input : site.inputs) error_in += run.sites[input].error;
+  return error_in > 0 ? site.error / error_in : 0;
+}
+
+// The median growth of the steps of each role.
+std::map<Role, double> usual_growth(const Run& run) {
+  std::map<Role, std::vector<double>> seen;
+  for (const Site& site : run.sites)
+    if (site.compared() && site.role != Role::other)
+      seen[site.role].push_back(growth_of(run, site));
+  std::map<Role, double> usual;
+  for (auto& [role, growths] : seen) {
+    if (growths.size() < kLayersMin) continue;
+    std::ranges::sort(growths);
+    usual[role] = growths[growths.size() / 2];
+  }
+  return usual;
+}
+
 void judge_by_noise_run(Site& site) {
   const double limit = kNoiseRatioMax * *site.noise + kQuietRoundoffs * site.roundoff;
   site.budget = limit;
@@ -116,7 +144,17 @@ void judge_by_model(Site& site, const Extent& extent, bool clean_inputs) {
     site.reason = quiet_reason(site, extent);
 }
 
-void judge_one(Run& run, Site& site, double clean_level) {
+// Sets the reason of a site that grows far more than the same step in other layers.
+void judge_by_layers(const Run& run, const std::map<Role, double>& usual, Site& site) {
+  const auto found = usual.find(site.role);
+  if (!site.reason.empty() || site.noise || found == usual.end() || site.inputs.empty()) return;
+  const bool loud =
+      site.error > kQuietRoundoffs * site.roundoff && site.error > kQuietGrowth * site.error_in;
+  if (loud && growth_of(run, site) > kOutOfLine * found->second)
+    site.reason = "its error grows far more than at this step in other layers";
+}
+
+void judge_one(Run& run, const std::map<Role, double>& usual, Site& site, double clean_level) {
   const Diff& diff = site.comparison.diff;
   bool clean = true, finite = true;
   site.error_in = 0;
@@ -138,6 +176,7 @@ void judge_one(Run& run, Site& site, double clean_level) {
     judge_by_noise_run(site);
   else
     judge_by_model(site, run.extent, clean);
+  if (clean && diff.equal != diff.compared) judge_by_layers(run, usual, site);
   const bool within = site.comparison.status <= Status::close;
   site.verdict = !site.reason.empty() ? Verdict::bug : within ? Verdict::match : Verdict::precision;
   site.created = site.bug() && clean && !site.inputs.empty();
@@ -183,10 +222,11 @@ void judge(Run& run) {
     site.budget = steps_of(site.roundoff) * site.roundoff;
   });
   if (!run.activations) return;  // Weights do not feed each other: the tolerance judges them.
+  const std::map<Role, double> usual = usual_growth(run);
   double clean_level = 0;
   for (Site& site : run.sites) {
     if (site.comparison.status == Status::error) continue;
-    judge_one(run, site, clean_level);
+    judge_one(run, usual, site, clean_level);
     if (!site.bug()) clean_level = std::max(clean_level, site.error);
   }
 }

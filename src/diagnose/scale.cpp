@@ -75,7 +75,10 @@ std::optional<Explanation> fit_global(const Case& it) {
       it, filled(it.a, [&](uint64_t row, uint64_t i) { return factor * it.a.row(row)[i]; }));
   const double tolerance = std::max(1e-6, std::min(0.01, it.site.roundoff * 4));
   const std::string text = factor_text(factor, named_sizes(it), tolerance);
-  result.text = near(factor, -1, tolerance) ? "b = −a" : fmt::format("b = {} × a", text);
+  result.text = near(factor, -1, tolerance)
+                    ? "b = −a"
+                    : fmt::format("b = {} × a{}", human_number(factor),
+                                  text.substr(std::min(text.find(' '), text.size())));
   result.parameters = {{"factor", factor}};
   result.confidence = 0.99;
   return result;

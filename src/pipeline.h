@@ -14,12 +14,20 @@
 
 namespace tensordiff {
 
+// Whether tensors that lie on several ranks are gathered: --tp.
+struct TensorParallel {
+  bool enabled = true;
+  uint64_t ranks =
+      0;  // How many there have to be on one side or the other; 0: as many as are found.
+};
+
 struct Request {
   std::string a;
   std::string b;
   OpenOptions open;
   MatchOptions match;
   AlignOptions align;
+  TensorParallel tp;
   CompareOptions compare;
   DiagnoseOptions diagnose;
   std::string noise;  // A third run, as good as a, whose distance from a is the noise; empty: none.

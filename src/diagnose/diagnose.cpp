@@ -170,8 +170,10 @@ void explain_pairs(const Run& run, const DiagnoseOptions& options, Insight& insi
 void explain_noise(const Run& run, const DiagnoseOptions& options, Insight& insight) {
   const Site* worst = nullptr;
   for (const Site& site : run.sites) {
+    const bool told =
+        std::ranges::find(insight.findings, site.pair, &Finding::pair) != insight.findings.end();
     const bool exceeds =
-        site.verdict == Verdict::precision && site.comparison.status == Status::different;
+        !told && site.verdict == Verdict::precision && site.comparison.status == Status::different;
     if (exceeds && (!worst || site.error > worst->error)) worst = &site;
   }
   if (!worst) return;

@@ -129,7 +129,8 @@ std::map<Role, double> usual_growth(const Run& run) {
 }
 
 void judge_by_noise_run(Site& site) {
-  const double limit = kNoiseRatioMax * *site.noise + kQuietRoundoffs * site.roundoff;
+  // Where the noise run happens to be exact, one rounding is still noise.
+  const double limit = kNoiseRatioMax * std::max(*site.noise, 0.5 * site.roundoff);
   site.budget = limit;
   if (site.error <= limit) return;
   site.reason = fmt::format("its error is {} times that of the noise run",

@@ -105,6 +105,17 @@ bool ends_with_word(std::string_view name, std::string_view ending) {
 // Without what pairing put behind it: "c_attn[0:96]", "c_attn [q]".
 std::string_view bare(std::string_view name) { return name.substr(0, name.find_first_of("[ ")); }
 
+Role role_named(std::string_view name) {
+  const std::string plain = lower(bare(name));
+  for (const RoleName& row : kRoleNames)
+    if (ends_with_word(plain, row.ending)) return row.role;
+  // The name of a layer itself: what its block gives.
+  const std::size_t dot = plain.rfind('.');
+  const bool numbered =
+      dot != std::string::npos && all_digits(std::string_view(plain).substr(dot + 1));
+  return numbered ? Role::block_output : Role::other;
+}
+
 // What feeds a step of this role, each as alternatives of which the first that is there counts.
 std::vector<std::vector<Role>> sources_of(Role role) {
   switch (role) {
@@ -258,16 +269,11 @@ std::optional<int64_t> layer_in(std::string_view name) {
 }
 
 Role role_of(const Site& site) {
-  for (const std::string& name : {site.stage, site.name_a, site.name_b}) {
-    const std::string plain = lower(bare(name));
-    for (const RoleName& row : kRoleNames)
-      if (ends_with_word(plain, row.ending)) return row.role;
-    // The name of a layer itself: what its block gives.
-    const std::size_t dot = plain.rfind('.');
-    if (dot != std::string::npos && all_digits(std::string_view(plain).substr(dot + 1)))
-      return Role::block_output;
-  }
-  return Role::other;
+  const Role a = role_named(site.name_a), b = role_named(site.name_b);
+  // A part of a fused tensor is what the other side calls it.
+  if (a == Role::fused_qkv && b != Role::other) return b;
+  if (a != Role::other) return a;
+  return b != Role::other ? b : role_named(site.stage);
 }
 
 Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {

@@ -15,8 +15,22 @@
 namespace tensordiff {
 namespace {
 
-// Noise moves an angle by about itself; a base of 10,000 against 10,500 moves pair 1 by 1 %.
-constexpr double kTurnMin = 2e-3;
+// Noise moves an angle by about itself, and less where many heads share it.
+constexpr double kTurnMin = 1e-3;
+constexpr double kTurnRoundoffs = 8;
+
+// How far the angles of the two drift apart from the first token on, at most.
+double drift(const Rotation& a, const Rotation& b) {
+  double most = 0;
+  for (uint64_t token = 1; token < a.tokens; ++token) {
+    for (uint64_t pair = 0; pair < a.pairs; ++pair) {
+      const double start = b.angle(0, pair) - a.angle(0, pair);
+      const double here = b.angle(token, pair) - a.angle(token, pair);
+      most = std::max(most, std::abs(wrapped(here - start)));
+    }
+  }
+  return most;
+}
 
 std::string describe(const Rotation& a, const Rotation& b) {
   bool still = true;
@@ -35,15 +49,13 @@ std::string describe(const Rotation& a, const Rotation& b) {
 std::optional<Explanation> examine(const Case& it) {
   const std::optional<RotaryStep> step = learn_step(it);
   if (!step || !step->same_pairing) return std::nullopt;
-  double most = 0;
-  for (uint64_t pair = 0; pair < step->a.pairs; ++pair)
-    most = std::max(most, std::abs(wrapped(step->b.frequency(pair) - step->a.frequency(pair))));
-  if (most < std::max(kTurnMin, 4 * it.floor)) return std::nullopt;
+  const double most = drift(step->a, step->b);
+  if (most < std::max(kTurnMin, kTurnRoundoffs * it.site.roundoff)) return std::nullopt;
   Explanation result;
   result.after = step->b.left * norm(it.b.values) / it.norm_a;
   result.text = describe(step->a, step->b);
   result.parameters = {
-      {"base_a", base_of(step->a)}, {"base_b", base_of(step->b)}, {"frequency_off_max", most}};
+      {"base_a", base_of(step->a)}, {"base_b", base_of(step->b)}, {"drift_max", most}};
   return result;
 }
 

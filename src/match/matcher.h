@@ -21,6 +21,8 @@ struct Pair {
   std::optional<int64_t> layer;  // Of a.
   std::string stage;
   std::string_view matched_by;
+  // Which part of the tensor is meant, where it holds several that the other side keeps apart.
+  std::optional<Section> section_a = std::nullopt, section_b = std::nullopt;
 };
 
 // A tensor without a partner.

@@ -3,6 +3,8 @@
 // Every pair has every key, so that a script never has to ask whether one is there: what does not
 // apply is null. Keys may be added, and are never renamed or moved.
 
+#include <algorithm>
+
 #include "report/json_values.h"
 #include "report/renderer.h"
 
@@ -83,17 +85,40 @@ void write_trials(JsonWriter& json, const Report& report) {
   json.end_array();
 }
 
+// What the numbers of a step are called. The last of fewer names than numbers stands for a list.
+struct StepNames {
+  std::string_view op;
+  std::vector<std::string_view> names;
+};
+
+const StepNames& names_of(std::string_view op) {
+  static const StepNames kNames[] = {
+      {ops::kSqueeze, {"axis"}},
+      {ops::kPermute, {"order..."}},
+      {ops::kSplit, {"axis", "sizes..."}},
+      {ops::kTruncate, {"axis", "size"}},
+      {ops::kSelect, {"axis", "first", "size"}},
+      {ops::kReplica, {"ranks"}},
+      {ops::kSum, {"ranks"}},
+      {ops::kConcat, {"axis", "ranks", "copies"}},
+      {ops::kConcatParts, {"axis", "ranks", "parts..."}},
+  };
+  return *std::ranges::find(kNames, op, &StepNames::op);
+}
+
 void write_steps(JsonWriter& json, const std::vector<Step>& steps) {
   json.begin_array();
   for (const Step& step : steps) {
     json.begin_object().member("side", std::string_view(&step.side, 1)).member("op", step.op);
-    if (step.op == ops::kPermute) {
-      json.member("order", step.argument);
-    } else if (!step.argument.empty()) {
-      json.member("axis", step.argument[0]);
-      const std::vector<uint64_t> rest(step.argument.begin() + 1, step.argument.end());
-      if (step.op == ops::kSplit) json.member("sizes", rest);
-      if (step.op == ops::kTruncate && rest.size() == 1) json.member("size", rest[0]);
+    std::size_t at = 0;
+    for (const std::string_view name : names_of(step.op).names) {
+      if (!name.ends_with("...")) {
+        json.member(name, step.argument[at++]);
+        continue;
+      }
+      const std::vector<uint64_t> rest(step.argument.begin() + static_cast<std::ptrdiff_t>(at),
+                                       step.argument.end());
+      json.member(name.substr(0, name.size() - 3), rest);
     }
     json.end_object();
   }

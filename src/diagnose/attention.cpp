@@ -187,8 +187,23 @@ std::optional<AttentionStep> learn_attention(const Case& it) {
   step.before = replay_error(step.b, step.form, it.b, step.rows);
   const double own_noise = 16 * it.site.roundoff;
   step.floor = std::max(4 * best, own_noise);
-  if (step.before <= step.floor) return std::nullopt;  // b does the same as a.
   return step;
+}
+
+std::optional<AttentionStep> wrong_attention(const Case& it) {
+  std::optional<AttentionStep> step = learn_attention(it);
+  if (step && step->same()) step.reset();
+  return step;
+}
+
+bool attention_is_right(const Run& run, const Site& site) {
+  if (site.role != Role::attention || !site.compared()) return false;
+  Result<Matrix> a = read_matrix(site.views.a, run.extent);
+  Result<Matrix> b = read_matrix(site.views.b, run.extent);
+  if (!a.ok() || !b.ok()) return false;
+  const std::optional<AttentionStep> step =
+      learn_attention({run, site, std::move(a).value(), std::move(b).value()});
+  return step && step->same();
 }
 
 Explanation explain_form(const Case& it, const AttentionStep& step, const AttentionForm& form,

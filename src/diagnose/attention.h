@@ -41,11 +41,19 @@ struct AttentionStep {
   std::vector<uint64_t> rows;
   double before = 0;  // What a's form leaves of b.
   double floor = 0;   // What it leaves of a, with room for noise.
+
+  bool same() const { return before <= floor; }  // b computes what a computes.
 };
 
-// Nothing where the site is no attention, its inputs are not there, or a's form is not found, or
-// b computes just that form.
+// Nothing where the site is no attention, its inputs are not there, or a's form is not found.
 std::optional<AttentionStep> learn_attention(const Case& it);
+
+// The same, and nothing where b computes what a computes.
+std::optional<AttentionStep> wrong_attention(const Case& it);
+
+// Whether b's output is just what a's form of attention makes of b's own inputs: however far it is
+// from a's, no error was made here.
+bool attention_is_right(const Run& run, const Site& site);
 
 // The explanation that b computes this form instead.
 Explanation explain_form(const Case& it, const AttentionStep& step, const AttentionForm& form,

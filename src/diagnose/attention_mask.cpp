@@ -44,7 +44,7 @@ std::vector<Candidate> candidates(const AttentionStep& step) {
 }
 
 std::optional<Explanation> examine(const Case& it) {
-  const std::optional<AttentionStep> step = learn_attention(it);
+  const std::optional<AttentionStep> step = wrong_attention(it);
   if (!step) return std::nullopt;
   std::optional<Explanation> best;
   for (const Candidate& candidate : candidates(*step)) {

@@ -68,7 +68,7 @@ std::optional<Explanation> explain(const Case& it, const AttentionStep& step, do
 }
 
 std::optional<Explanation> examine(const Case& it) {
-  const std::optional<AttentionStep> step = learn_attention(it);
+  const std::optional<AttentionStep> step = wrong_attention(it);
   if (!step) return std::nullopt;
   for (const double scale : known_scales(*step)) {
     std::optional<Explanation> found = explain(it, *step, scale);

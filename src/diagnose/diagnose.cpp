@@ -97,6 +97,11 @@ class Explainer {
   Insight& insight_;
 };
 
+// Steps that are computed again from what b itself put in, right or wrong.
+bool can_be_replayed(Role role) {
+  return role == Role::attention || role == Role::query_final || role == Role::key_final;
+}
+
 std::string inputs_text(const Site& site) {
   if (site.inputs.empty()) return "what went into it is not in the dumps";
   return fmt::format("its inputs agree to {}", human_number(site.error_in));
@@ -135,8 +140,9 @@ void explain_created(const Run& run, const DiagnoseOptions& options, Insight& in
       found = explainer.explain(site, [](const Diagnosis&) { return true; }) || own;
     } else if (!own && carried < kCarriedMax) {
       // An error of its own shows on top of what came in, or in spite of it.
-      ++carried;
       const bool above = site.error > kStandsOut * site.error_in;
+      if (!above && !can_be_replayed(site.role)) continue;
+      ++carried;
       found = explainer.explain(site, [&](const Diagnosis& d) {
         return d.replays || (above && &d != &diagnoses::operator_step);
       });

@@ -10,7 +10,7 @@ namespace tensordiff {
 namespace {
 
 std::optional<Explanation> examine(const Case& it) {
-  const std::optional<AttentionStep> step = learn_attention(it);
+  const std::optional<AttentionStep> step = wrong_attention(it);
   if (!step || step->form.kv_heads == 1 || step->form.kv_heads == step->form.heads)
     return std::nullopt;
   AttentionForm form = step->form;

@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "diagnose/attention.h"
 #include "diagnose/fit.h"
 #include "tensor/sample.h"
 
@@ -178,6 +179,10 @@ void judge_one(Run& run, const std::map<Role, double>& usual, Site& site, double
   else
     judge_by_model(site, run.extent, clean);
   if (clean && diff.equal != diff.compared) judge_by_layers(run, usual, site);
+  // Sharp attention makes noise grow without bound; computing it again tells that from a mistake.
+  if (!site.reason.empty() && diff.nonfinite_mismatch == 0 && clean &&
+      attention_is_right(run, site))
+    site.reason.clear();
   const bool within = site.comparison.status <= Status::close;
   site.verdict = !site.reason.empty() ? Verdict::bug : within ? Verdict::match : Verdict::precision;
   site.created = site.bug() && clean && !site.inputs.empty();

@@ -18,6 +18,8 @@ namespace tensordiff {
 namespace {
 
 constexpr int kTurns = 24;  // Each shrinks what is left by more than half where β is small.
+constexpr double kSettled =
+    0.99;  // A turn that leaves more than this of what was left is the last.
 constexpr uint64_t kTokensMin = 4;
 
 struct NormFit {
@@ -68,10 +70,13 @@ std::optional<Explanation> examine(const Case& it) {
   fit_excess(it, fit);
   Explanation result;
   result.after = left_after(it, fit);
-  for (int turn = 0; turn < kTurns && !accepted(it, result); ++turn) {
+  for (int turn = 0; turn < kTurns; ++turn) {
     fit_shift(it, fit);
     fit_excess(it, fit);
-    result.after = left_after(it, fit);
+    const double after = left_after(it, fit);
+    const bool settled = after > kSettled * result.after;
+    result.after = std::min(after, result.after);
+    if (settled) break;
   }
   const auto [least, most] = std::ranges::minmax(fit.excess);
   const double size = std::max(std::abs(least), std::abs(most));

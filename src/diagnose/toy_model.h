@@ -16,6 +16,7 @@ namespace tensordiff {
 
 struct ToyShape {
   uint64_t layers = 3, tokens = 17, heads = 6, kv_heads = 2, dim = 8, inner = 40;
+  double sharpness = 1;  // Of attention: what the weights of the queries are multiplied by.
   uint64_t width() const { return heads * dim; }
 };
 
@@ -110,7 +111,7 @@ class ToyModel {
     const double scale = 1 / std::sqrt(static_cast<double>(width));
     Layer layer{normal(width, 0.3),
                 normal(width, 0.3),
-                normal(width * width, scale),
+                normal(width * width, scale * shape_.sharpness),
                 normal(width * kv, scale),
                 normal(width * kv, scale),
                 normal(width * width, scale),

@@ -84,7 +84,9 @@ class Gathering {
     if (alike) replica();
     for (std::size_t axis = 0; axis < shards_[0].shape.size(); ++axis)
       if (fit_along(shards_, axis)) along(axis);
-    if (same && can_encode(shards_[0].dtype)) add(summed(shards_), {side_, ops::kSum, {ranks_}});
+    // What is the same on all ranks is no summand.
+    if (same && !alike && can_encode(shards_[0].dtype))
+      add(summed(shards_), {side_, ops::kSum, {ranks_}});
     // Copies that are not alike are still copies, if nothing else explains what they are.
     if (same && !alike) replica();
   }

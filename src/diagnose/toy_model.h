@@ -138,13 +138,14 @@ class ToyModel {
   // x [tokens, in] times w [in, out], in float32 sums.
   Values project(const Values& x, const Values& w, uint64_t in, bool transposed = false) const {
     const uint64_t out = w.size() / in, rows = x.size() / in;
-    Values y(rows * out);
+    Values y(rows * out), stored = w;
+    for (double& weight : stored) weight = as_stored(weight, dtype_);
     for (uint64_t row = 0; row < rows; ++row) {
       for (uint64_t j = 0; j < out; ++j) {
         float sum = 0;
         for (uint64_t step = 0; step < in; ++step) {
           const uint64_t i = backwards_ ? in - 1 - step : step;
-          const double weight = as_stored(transposed ? w[j * in + i] : w[i * out + j], dtype_);
+          const double weight = transposed ? stored[j * in + i] : stored[i * out + j];
           sum += static_cast<float>(x[row * in + i] * weight);
         }
         y[row * out + j] = sum;

@@ -107,14 +107,24 @@ View split(const View& view, std::size_t axis, std::span<const uint64_t> sizes) 
   return result;
 }
 
-View truncated(View view, std::size_t axis, uint64_t size) {
-  assert(size <= view.shape[axis]);
-  view.shape[axis] = size;
-  std::erase_if(view.parts, [&](const Part& part) { return part.origin[axis] >= size; });
-  for (Part& part : view.parts)
-    part.shape[axis] = std::min(part.shape[axis], size - part.origin[axis]);
-  return view;
+View narrowed(const View& view, std::size_t axis, uint64_t first, uint64_t size) {
+  assert(range_fits(first, size, view.shape[axis]));
+  View narrow = view;
+  narrow.shape[axis] = size;
+  narrow.parts.clear();
+  for (Part part : view.parts) {
+    const uint64_t begin = std::max(first, part.origin[axis]);
+    const uint64_t end = std::min(first + size, part.origin[axis] + part.shape[axis]);
+    if (begin >= end) continue;
+    part.offset += (begin - part.origin[axis]) * static_cast<uint64_t>(part.strides[axis]);
+    part.origin[axis] = begin - first;
+    part.shape[axis] = end - begin;
+    narrow.parts.push_back(std::move(part));
+  }
+  return narrow;
 }
+
+View truncated(View view, std::size_t axis, uint64_t size) { return narrowed(view, axis, 0, size); }
 
 View apply(const Step& step, View view) {
   const std::span<const uint64_t> argument = step.argument;

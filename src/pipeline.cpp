@@ -65,12 +65,13 @@ std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const 
   return rows;
 }
 
-std::vector<Report::Unpaired> unpaired(const Catalog& catalog,
-                                       const std::vector<std::size_t>& which, bool with_stats) {
+std::vector<Report::Unpaired> unpaired(const Catalog& catalog, const std::vector<Leftover>& which,
+                                       bool with_stats) {
   std::vector<Report::Unpaired> rows(which.size());
   for_each_index(which.size(), [&](std::size_t i) {
-    const Tensor& tensor = catalog.tensors[which[i]];
+    const Tensor& tensor = catalog.tensors[which[i].tensor];
     rows[i].id = id_of(tensor);
+    rows[i].layer_absent = which[i].layer_absent;
     if (!with_stats || !tensor.fault.empty()) return;
     Result<Stats> stats = statistics(tensor.view);
     if (stats.ok())
@@ -79,43 +80,6 @@ std::vector<Report::Unpaired> unpaired(const Catalog& catalog,
       rows[i].id.fault = stats.error().message();
   });
   return rows;
-}
-
-Summary summarise(const Report& report) {
-  Summary summary;
-  for (const PairRow& row : report.pairs) {
-    switch (row.comparison.status) {
-      case Status::identical:
-        ++summary.identical;
-        break;
-      case Status::equal:
-        ++summary.equal;
-        break;
-      case Status::close:
-        ++summary.close;
-        break;
-      case Status::different:
-        ++summary.different;
-        break;
-      case Status::incomparable:
-        ++summary.incomparable;
-        break;
-      case Status::error:
-        ++summary.error;
-        break;
-    }
-  }
-  const bool faulty =
-      std::ranges::any_of(report.only_a, [](const auto& u) { return !u.id.fault.empty(); }) ||
-      std::ranges::any_of(report.only_b, [](const auto& u) { return !u.id.fault.empty(); });
-  const bool leftover = !report.only_a.empty() || !report.only_b.empty();
-  if (summary.error > 0 || faulty)
-    summary.verdict = "trouble";
-  else if (summary.different > 0 || summary.incomparable > 0 || leftover)
-    summary.verdict = "different";
-  else
-    summary.verdict = summary.close > 0 ? "close" : "same";
-  return summary;
 }
 
 // The first pair in display order that is not close.

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the program as users do, on the demo dumps. $TENSORDIFF says where it is."""
+"""Runs the program as users do. $TENSORDIFF says where it is."""
 
 import json
 import os
 import pathlib
+import resource
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -13,9 +15,18 @@ A, B = DEMO / "reference.zip", DEMO / "constant_scale.tgz"
 PROGRAM = os.environ.get("TENSORDIFF", "build/tensordiff")
 
 
-def tensordiff(*arguments):
+def tensordiff(*arguments, **options):
     return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
-                          timeout=60)
+                          timeout=60, **options)
+
+
+def write_zeros(path, elements):
+    """A safetensors file of one f32 tensor; its bytes are a hole that takes no place on disk."""
+    header = json.dumps({"w": {"dtype": "F32", "shape": [elements],
+                               "data_offsets": [0, 4 * elements]}}).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        file.truncate(8 + len(header) + 4 * elements)
 
 
 class Smoke(unittest.TestCase):
@@ -52,6 +63,23 @@ class Smoke(unittest.TestCase):
         one, many = (tensordiff(A, B, "-o", "report", "--threads", n).stdout for n in (1, 5))
         self.assertTrue(one)
         self.assertEqual(one, many)
+
+    @unittest.skipIf(os.environ.get("TENSORDIFF_SANITIZE"), "sanitizers need memory of their own")
+    def test_memory_does_not_grow_with_the_tensors(self):
+        def limit_memory():
+            resource.setrlimit(resource.RLIMIT_DATA, (256 << 20, 256 << 20))
+
+        with tempfile.TemporaryDirectory() as folder:
+            a, b = f"{folder}/a.safetensors", f"{folder}/b.safetensors"
+            for path in (a, b):
+                write_zeros(path, elements=128 << 20)  # 512 MiB
+            with open(b, "r+b") as file:
+                file.seek(-4, os.SEEK_END)
+                file.write(struct.pack("<f", 1))
+            result = tensordiff(a, b, "-o", "report", preexec_fn=limit_memory)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        diff = json.loads(result.stdout)["pairs"][0]["diff"]
+        self.assertEqual((diff["exceeding"], diff["max_abs_at"]), (1, [(128 << 20) - 1]))
 
     def test_an_unreadable_file_is_trouble_and_is_named(self):
         with tempfile.NamedTemporaryFile(suffix=".pt") as junk:

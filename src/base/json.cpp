@@ -79,7 +79,8 @@ class Parser {
       if (!seen.insert(key).second) return fail(fmt::format("key '{}' twice", printable(key, 80)));
       skip_space();
       if (!accept(':')) return fail("':' expected");
-      members.push_back({std::move(key), TRY(value(depth + 1))});
+      Json value = TRY(this->value(depth + 1));
+      members.push_back({std::move(key), std::move(value)});
       skip_space();
     } while (accept(','));
     if (!accept('}')) return fail("',' or '}' expected");

@@ -83,6 +83,9 @@ class [[nodiscard]] Result<void> {
 }  // namespace tensordiff
 
 // Unwraps a Result, or returns its Error from the enclosing function.
+//
+// Not beside other values in one list or call, as in Pair{TRY(a()), TRY(b())}: when b() fails, GCC
+// forgets to destroy what a() gave.
 #define TRY(expression)                                         \
   __extension__({                                               \
     auto try_result = (expression);                             \

@@ -134,7 +134,8 @@ Result<Condition> parse_condition(std::string_view text) {
     if (!text.starts_with(sign)) continue;
     std::string_view number = text.substr(sign.size());
     while (number.starts_with(' ')) number.remove_prefix(1);
-    return Condition{test, TRY(parse_number(number))};
+    const double limit = TRY(parse_number(number));
+    return Condition{test, limit};
   }
   return Error("'{}' is not a condition such as >1e4, <=-3, =0, nan or inf", printable(text, 80));
 }

@@ -44,15 +44,7 @@ std::string example_of(const Format& format) {
        }},
       {"torch-zip", [] { return read_file(data_path("single_tensor.pth")); }},
       {"torch-legacy", [] { return read_file(data_path("legacy_scalar.pth")); }},
-      {"pickle",
-       [] {
-         // {'a': 1.5, 'b': [7, True]}
-         return std::string(
-             "\x80\2}(X\1\0\0\0aG?\xf8\0\0\0\0\0\0X\1\0\0\0b]("
-             "K\7\x88"
-             "eu.",
-             33);
-       }},
+      {"pickle", [] { return read_file(data_path("scalar.pkl")); }},
   };
   const auto found = made.find(format.name);
   return found == made.end() ? "" : found->second();
@@ -136,20 +128,23 @@ TEST(Formats, SurviveEveryChangedByte) {
 // Uncompressed tensors are read where they lie in the mapped file: nothing is copied.
 TEST(Formats, LeaveStoredTensorsInPlace) {
   for (const Format* format : formats::kAll) {
-    if (format == &formats::gzip) continue;
+    if (format == &formats::gzip || format == &formats::pickle) continue;  // Made, not stored.
     const Bytes file = bytes_of(example_of(*format));
     Input input;
     input.source = ByteSource(file);
     const Result<Catalog> catalog = format->open(input);
     ASSERT_TRUE(catalog.ok());
+    int in_place = 0;
     for (const Tensor& tensor : catalog.value().tensors) {
       for (const Part& part : tensor.view.parts) {
         if (!part.source.ready()) continue;  // A deflated member.
         const ByteView bytes = part.source.open().value().view;
         EXPECT_GE(bytes.data(), file.view.data()) << format->name << " " << tensor.name;
         EXPECT_LE(bytes.data() + bytes.size(), file.view.data() + file.size()) << format->name;
+        ++in_place;
       }
     }
+    EXPECT_GT(in_place, 0) << format->name;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "match/matcher.h"
@@ -71,6 +72,25 @@ void sort_for_display(std::vector<Pair>& pairs) {
   });
 }
 
+std::optional<int64_t> layer_of(const Catalog& catalog, std::size_t tensor) {
+  const auto place = parse_layer_stage(catalog.tensors[tensor].name);
+  return place ? std::optional(place->layer) : std::nullopt;
+}
+
+// What is left of one side. `side` tells which tensor of a pair is of that side.
+std::vector<Leftover> leftovers(const Catalog& catalog, const std::vector<std::size_t>& free,
+                                const std::vector<Pair>& pairs, std::size_t Pair::*side) {
+  std::unordered_set<int64_t> present;
+  for (const Pair& pair : pairs)
+    if (const auto layer = layer_of(catalog, pair.*side)) present.insert(*layer);
+  std::vector<Leftover> left;
+  for (const std::size_t tensor : free) {
+    const auto layer = present.empty() ? std::nullopt : layer_of(catalog, tensor);
+    left.push_back({tensor, layer && !present.contains(*layer)});
+  }
+  return left;
+}
+
 }  // namespace
 
 Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& options) {
@@ -94,8 +114,8 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
     taken_b.remove_from(input.free_b);
   }
   sort_for_display(matching.pairs);
-  matching.only_a = std::move(input.free_a);
-  matching.only_b = std::move(input.free_b);
+  matching.only_a = leftovers(a, input.free_a, matching.pairs, &Pair::a);
+  matching.only_b = leftovers(b, input.free_b, matching.pairs, &Pair::b);
   return matching;
 }
 

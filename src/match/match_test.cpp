@@ -147,8 +147,10 @@ TEST(Match, HasEveryTensorExactlyOnce) {
   const Names a = {"0_query", "x", "r0/1_key", "r1/1_key", "0_only", "same"};
   const Names b = {"same", "1_key", "y", "0_query", "r0/1_key"};
   const Matching matching = matched(catalog_of(a), catalog_of(b));
-  std::multiset<std::size_t> seen_a(matching.only_a.begin(), matching.only_a.end());
-  std::multiset<std::size_t> seen_b(matching.only_b.begin(), matching.only_b.end());
+  std::multiset<std::size_t> seen_a;
+  std::multiset<std::size_t> seen_b;
+  for (const Leftover& left : matching.only_a) seen_a.insert(left.tensor);
+  for (const Leftover& left : matching.only_b) seen_b.insert(left.tensor);
   for (const Pair& pair : matching.pairs) seen_a.insert(pair.a), seen_b.insert(pair.b);
   EXPECT_EQ(seen_a, (std::multiset<std::size_t>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(seen_b, (std::multiset<std::size_t>{0, 1, 2, 3, 4}));

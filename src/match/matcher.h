@@ -23,10 +23,19 @@ struct Pair {
   std::string_view matched_by;
 };
 
+// A tensor without a partner.
+struct Leftover {
+  std::size_t tensor = 0;
+  // It belongs to a layer of which the other side has nothing at all: not dumped, not missing.
+  bool layer_absent = false;
+
+  auto operator<=>(const Leftover&) const = default;
+};
+
 struct Matching {
   std::vector<Pair> pairs;  // In display order.
-  std::vector<std::size_t> only_a;
-  std::vector<std::size_t> only_b;
+  std::vector<Leftover> only_a;
+  std::vector<Leftover> only_b;
   std::vector<std::string> notes;  // What was assumed, e.g. that layer 3 of b is layer 1 of a.
 };
 

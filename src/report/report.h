@@ -61,10 +61,14 @@ struct Report {
   // Tensors without a partner, with what the renderers need to show of them.
   struct Unpaired {
     TensorId id;
-    Stats stats;  // Only when asked for (--stats, -o json).
+    bool layer_absent = false;  // The other side has nothing of its layer: not a difference.
+    Stats stats;                // Only when asked for (--stats, -o json).
   };
   std::vector<Unpaired> only_a, only_b;
   std::vector<std::string> notes;  // What pairing and alignment assumed.
 };
+
+// Counts the rows and says what they come to.
+Summary summarise(const Report& report);
 
 }  // namespace tensordiff

@@ -125,7 +125,8 @@ Machine::Step Machine::build() {
 }
 
 Machine::Step Machine::persid() {
-  return push_new(Kind::persistent, {graph_.add(Kind::text, TRY(line()))});
+  const std::string_view id = TRY(line());
+  return push_new(Kind::persistent, {graph_.add(Kind::text, id)});
 }
 
 Machine::Step Machine::binpersid() { return push_new(Kind::persistent, {TRY(pop_one())}); }

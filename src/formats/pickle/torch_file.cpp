@@ -28,7 +28,8 @@ Result<StorageId> read_storage_id(const Graph& graph, NodeId persistent) {
 
   const std::optional<std::string_view> key = graph.string(fields[2]);
   if (!key) return Error("a storage whose key is not a string");
-  StorageId storage{*key, type_name, &type, TRY(count_at(graph, fields, 4))};
+  const uint64_t count = TRY(count_at(graph, fields, 4));
+  StorageId storage{*key, type_name, &type, count};
   storage.view_count = storage.count;
   if (fields.size() < 6 || graph.kind(fields[5]) != Kind::tuple) return storage;
 

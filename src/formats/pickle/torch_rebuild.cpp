@@ -103,7 +103,10 @@ Result<View> Rebuilder::whole_storage(NodeId id) {
 Result<Rebuilder::Layout> Rebuilder::layout(Args args) const {
   const std::optional<int64_t> offset = graph_.integer(args[1]);
   if (!offset || *offset < 0) return Error("a storage offset that is not a count");
-  return Layout{TRY(shape(args[2])), TRY(integers(args[3])), static_cast<uint64_t>(*offset)};
+  // One TRY to a statement: in the middle of a braced list it would leak the members before it.
+  Shape size = TRY(shape(args[2]));
+  Strides strides = TRY(integers(args[3]));
+  return Layout{std::move(size), std::move(strides), static_cast<uint64_t>(*offset)};
 }
 
 Result<DType> Rebuilder::dtype(NodeId global) const {
@@ -168,9 +171,11 @@ Result<View> Rebuilder::quantized(Args args, int depth) {
   const std::optional<int64_t> axis = graph_.integer(parameters[3]);
   if (!axis || *axis < 0 || static_cast<std::size_t>(*axis) >= stored.shape.size())
     return Error("a quantisation axis that the tensor does not have");
-  ChannelScales scales{TRY(tensor(parameters[1], depth + 1)), TRY(tensor(parameters[2], depth + 1)),
-                       static_cast<std::size_t>(*axis)};
-  return dequantized(std::move(stored), std::move(scales));
+  View scales = TRY(tensor(parameters[1], depth + 1));
+  View zero_points = TRY(tensor(parameters[2], depth + 1));
+  ChannelScales channels{std::move(scales), std::move(zero_points),
+                         static_cast<std::size_t>(*axis)};
+  return dequantized(std::move(stored), std::move(channels));
 }
 
 // layout, (indices, values, size, ...) or (starts, others, values, size).
@@ -184,15 +189,19 @@ Result<View> Rebuilder::sparse(Args args, int depth) {
   if (name == "torch.sparse_coo") {
     View indices = TRY(tensor(parts[0], depth + 1));
     View values = TRY(tensor(parts[1], depth + 1));
-    return sparse_coo(std::move(indices), std::move(values), TRY(shape(parts[2])));
+    Shape size = TRY(shape(parts[2]));
+    return sparse_coo(std::move(indices), std::move(values), std::move(size));
   }
   const bool rows = name == "torch.sparse_csr" || name == "torch.sparse_bsr";
   const bool columns = name == "torch.sparse_csc" || name == "torch.sparse_bsc";
   if ((!rows && !columns) || parts.size() < 4)
     return Error("sparse layout '{}' is not supported", printable(name));
-  Compressed compressed{TRY(tensor(parts[0], depth + 1)), TRY(tensor(parts[1], depth + 1)),
-                        TRY(tensor(parts[2], depth + 1)), columns};
-  return sparse_compressed(std::move(compressed), TRY(shape(parts[3])));
+  View starts = TRY(tensor(parts[0], depth + 1));
+  View others = TRY(tensor(parts[1], depth + 1));
+  View values = TRY(tensor(parts[2], depth + 1));
+  Shape size = TRY(shape(parts[3]));
+  Compressed compressed{std::move(starts), std::move(others), std::move(values), columns};
+  return sparse_compressed(std::move(compressed), std::move(size));
 }
 
 // function, type, its arguments, state: the same call with a subclass put on top.

@@ -1,0 +1,35 @@
+#include <gtest/gtest.h>
+
+#include "report/report.h"
+
+namespace tensordiff {
+namespace {
+
+Report with(std::initializer_list<Status> statuses) {
+  Report report;
+  for (const Status status : statuses) report.pairs.emplace_back().comparison.status = status;
+  return report;
+}
+
+TEST(Summary, CountsAndSaysTheWorst) {
+  EXPECT_EQ(summarise(with({})).verdict, "same");
+  EXPECT_EQ(summarise(with({Status::identical, Status::equal})).verdict, "same");
+  EXPECT_EQ(summarise(with({Status::identical, Status::close})).verdict, "close");
+  EXPECT_EQ(summarise(with({Status::close, Status::different})).verdict, "different");
+  EXPECT_EQ(summarise(with({Status::incomparable})).verdict, "different");
+  EXPECT_EQ(summarise(with({Status::different, Status::error})).verdict, "trouble");
+  EXPECT_EQ(summarise(with({Status::close, Status::close})).close, 2U);
+}
+
+TEST(Summary, AMissingTensorIsADifferenceAndAnAbsentLayerIsNot) {
+  Report report = with({Status::identical});
+  report.only_a.push_back({{"2_query", DType::f32, {}, ""}, true, {}});
+  EXPECT_EQ(summarise(report).verdict, "same");
+  report.only_a.push_back({{"1_query", DType::f32, {}, ""}, false, {}});
+  EXPECT_EQ(summarise(report).verdict, "different");
+  report.only_b.push_back({{"w", DType::f32, {}, "cut short"}, false, {}});
+  EXPECT_EQ(summarise(report).verdict, "trouble");
+}
+
+}  // namespace
+}  // namespace tensordiff

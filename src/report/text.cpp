@@ -111,7 +111,7 @@ std::string problem_lines(const Report& report, const RenderOptions& options, co
   return out;
 }
 
-std::string note_lines(const Report& report, const Style& style) {
+std::string note_lines(const Report& report, const RenderOptions& options, const Style& style) {
   std::string out;
   const auto note = [&](std::string_view text) {
     out += fmt::format("{}  {}\n", style(Tone::dim, "note"), text);
@@ -122,8 +122,8 @@ std::string note_lines(const Report& report, const Style& style) {
   };
   const uint64_t aligned = count([](const PairRow& row) { return !row.steps.empty(); });
   if (aligned > 0)
-    note(fmt::format("{} had to be brought to one layout first (-v tells how)",
-                     counted(aligned, "pair")));
+    note(fmt::format("{} had to be brought to one layout first{}", counted(aligned, "pair"),
+                     options.verbose ? "" : " (-v tells how)"));
   const uint64_t agreeing =
       count([](const PairRow& row) { return row.comparison.diff.nonfinite_agreeing > 0; });
   if (agreeing > 0)
@@ -246,7 +246,7 @@ std::string render(const Report& report, const RenderOptions& options) {
   if (options.brief) return summary_line(report, style);
   return side_lines(report, style, options.width) + summary_line(report, style) +
          divergence_lines(report, style) + problem_lines(report, options, style) +
-         note_lines(report, style) + pair_table(report, options, style) +
+         note_lines(report, options, style) + pair_table(report, options, style) +
          unpaired_list(report.only_a, "a", options, style) +
          unpaired_list(report.only_b, "b", options, style);
 }

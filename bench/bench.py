@@ -41,7 +41,8 @@ def compare_seconds(a, b, threads=0, extra=()):
 
 
 def raw_seconds(a, b, threads):
-    out = subprocess.run([os.path.join(TOOLS, "raw_read"), str(threads), a, b], capture_output=True, text=True, check=True)
+    out = subprocess.run([os.path.join(TOOLS, "raw_read"), str(threads), a, b],
+                         capture_output=True, text=True, check=True)
     return float(out.stdout.split()[0])
 
 
@@ -95,8 +96,10 @@ class Bench:
 
     def dtypes(self):
         size = self.options.size * MIB
-        pairs = [("f32", "F32", "F32"), ("f64", "F64", "F64"), ("bf16", "BF16", "BF16"), ("f16", "F16", "F16"),
-                 ("f8_e4m3", "F8_E4M3", "F8_E4M3"), ("i32", "I32", "I32"), ("f32 against bf16", "F32", "BF16"),
+        pairs = [("f32", "F32", "F32"), ("f64", "F64", "F64"), ("bf16", "BF16", "BF16"),
+                 ("f16", "F16", "F16"),
+                 ("f8_e4m3", "F8_E4M3", "F8_E4M3"), ("i32", "I32", "I32"),
+                 ("f32 against bf16", "F32", "BF16"),
                  ("f32 against f16", "F32", "F16")]
         for name, dtype_a, dtype_b in pairs:
             if not self.wanted(name):
@@ -104,28 +107,34 @@ class Bench:
             count = size // data.ITEM[dtype_a]
             scale = 1e6 if dtype_a == "I32" else 1.0
             noise = 1e-6 if dtype_b in ("F32", "F64", "I32") else 1e-3
-            a = self.file(f"{dtype_a}-{self.options.size}-a.safetensors", data.safetensors, dtype_a, count, 0.0, None, scale)
-            b = self.file(f"{dtype_b}-{count}-{noise}-b.safetensors", data.safetensors, dtype_b, count, noise, None, scale)
+            a = self.file(f"{dtype_a}-{self.options.size}-a.safetensors", data.safetensors,
+                          dtype_a, count, 0.0, None, scale)
+            b = self.file(f"{dtype_b}-{count}-{noise}-b.safetensors", data.safetensors,
+                          dtype_b, count, noise, None, scale)
             warm(a, b)
             total = os.path.getsize(a) + os.path.getsize(b)
             for threads in sorted({1, self.cores}):
                 raw = best(self.options.repeat, lambda: raw_seconds(a, b, threads))
                 ours = best(self.options.repeat, lambda: compare_seconds(a, b, threads))
-                self.row(f"{name}, {threads} thread(s): time / raw read", ours / raw, "x", f"{total / ours / 1e9:.2f} GB/s")
+                self.row(f"{name}, {threads} thread(s): time / raw read", ours / raw, "x",
+                         f"{total / ours / 1e9:.2f} GB/s")
 
     def peers(self):
         if not self.wanted("peers"):
             return
         size = self.options.size * MIB
         a = self.file(f"F32-{self.options.size}-a.safetensors", data.safetensors, "F32", size // 4)
-        same = self.file(f"F32-{self.options.size}-same.safetensors", data.safetensors, "F32", size // 4)
-        b = self.file(f"F32-{size // 4}-1e-06-b.safetensors", data.safetensors, "F32", size // 4, 1e-6)
+        same = self.file(f"F32-{self.options.size}-same.safetensors", data.safetensors,
+                         "F32", size // 4)
+        b = self.file(f"F32-{size // 4}-1e-06-b.safetensors", data.safetensors,
+                      "F32", size // 4, 1e-6)
         warm(a, same, b)
         cmp_time = best(self.options.repeat, lambda: seconds(["cmp", a, same]))
         ours = best(self.options.repeat, lambda: compare_seconds(a, b))
         equal = best(self.options.repeat, lambda: compare_seconds(a, same))
         self.row("peers: cmp of identical files / f32", cmp_time / ours, "x faster")
-        self.row("peers: cmp / ours, identical files", cmp_time / equal, "x faster", "statistics included")
+        self.row("peers: cmp / ours, identical files", cmp_time / equal, "x faster",
+                 "statistics included")
         side = int((size // 4) ** 0.5)
         row_a = self.file(f"square-{side}-a.npy", data.npy, side)
         row_b = self.file(f"square-{side}-b.npy", data.npy, side, 1e-6)
@@ -170,18 +179,22 @@ class Bench:
     def latency(self):
         if not self.wanted("latency"):
             return
-        path = self.file(f"F32-{self.options.size}-a.safetensors", data.safetensors, "F32", self.options.size * MIB // 4)
+        path = self.file(f"F32-{self.options.size}-a.safetensors", data.safetensors,
+                         "F32", self.options.size * MIB // 4)
         warm(path)
-        out = subprocess.run([os.path.join(TOOLS, "slice_latency"), path], capture_output=True, text=True, check=True)
+        out = subprocess.run([os.path.join(TOOLS, "slice_latency"), path],
+                             capture_output=True, text=True, check=True)
         for line in out.stdout.splitlines():
             layout, count, median, high = line.split()
-            self.row(f"latency: slice of {count}, {layout}", float(median), "us", f"99 %: {high} us")
+            self.row(f"latency: slice of {count}, {layout}", float(median), "us",
+                     f"99 %: {high} us")
 
 
 def machine():
     model = ""
     with open("/proc/cpuinfo", encoding="utf-8") as cpus:
-        model = next((line.split(":")[1].strip() for line in cpus if line.startswith("model name")), "")
+        model = next((line.split(":")[1].strip() for line in cpus
+                      if line.startswith("model name")), "")
     return {"cpu": model, "cores": os.cpu_count(), "kernel": platform.release()}
 
 
@@ -197,23 +210,28 @@ def show_changes(rows, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=1024, help="MiB of each large file (1024)")
-    parser.add_argument("--repeat", type=int, default=5, help="runs of each, of which the best counts (5)")
-    parser.add_argument("--compare", metavar="FILE", help="show what moved against an earlier result")
+    parser.add_argument("--repeat", type=int, default=5,
+                        help="runs of each, of which the best counts (5)")
+    parser.add_argument("--compare", metavar="FILE",
+                        help="show what moved against an earlier result")
     parser.add_argument("--only", default="", help="only rows whose name has this text")
     parser.add_argument("--out", default=os.path.join(ROOT, "bench", "results", "last.json"))
     options = parser.parse_args()
     os.makedirs(WORK, exist_ok=True)
     bench = Bench(options)
     here = machine()
-    print(f"{here['cpu']}, {here['cores']} cores; files of {options.size} MiB, best of {options.repeat}\n")
+    print(f"{here['cpu']}, {here['cores']} cores; "
+          f"files of {options.size} MiB, best of {options.repeat}\n")
     for part in (bench.dtypes, bench.peers, bench.many, bench.growth, bench.latency):
         part()
     if options.compare:
         show_changes(bench.rows, options.compare)
     if not options.only:
-        result = {"date": datetime.date.today().isoformat(), "machine": here, "size_mib": options.size, "rows": bench.rows}
+        result = {"date": datetime.date.today().isoformat(), "machine": here,
+                  "size_mib": options.size, "rows": bench.rows}
         with open(options.out, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
             file.write("\n")

@@ -18,15 +18,17 @@ def encode(values, dtype):
     if dtype == "BF16":
         return to_bf16(values)
     if dtype == "F8_E4M3":  # Any pattern but the two NaN; near the value is near enough for timing.
-        return (np.clip(np.abs(values) * 16, 0, 0x7E).astype(np.uint8) | (np.signbit(values).astype(np.uint8) << 7))
-    return values.astype({"F64": np.float64, "F32": np.float32, "F16": np.float16, "I32": np.int32}[dtype])
+        return (np.clip(np.abs(values) * 16, 0, 0x7E).astype(np.uint8)
+                | (np.signbit(values).astype(np.uint8) << 7))
+    types = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I32": np.int32}
+    return values.astype(types[dtype])
 
 
 ITEM = {"F64": 8, "F32": 4, "I32": 4, "BF16": 2, "F16": 2, "F8_E4M3": 1}
 
 
 def chunks(count, seed, noise):
-    """Normal values in float32, the same for the same seed; with noise, moved by a few roundings."""
+    """Normal float32 values, the same for the same seed; with noise, moved by a few roundings."""
     random = np.random.default_rng(seed)
     other = np.random.default_rng(seed + 1)
     for first in range(0, count, CHUNK):
@@ -37,7 +39,8 @@ def chunks(count, seed, noise):
 
 
 def safetensors(path, dtype, count, noise=0.0, shape=None, scale=1.0):
-    header = json.dumps({"w": {"dtype": dtype, "shape": shape or [count], "data_offsets": [0, count * ITEM[dtype]]}})
+    header = json.dumps({"w": {"dtype": dtype, "shape": shape or [count],
+                               "data_offsets": [0, count * ITEM[dtype]]}})
     header += " " * (-len(header) % 8)
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(header)) + header.encode())

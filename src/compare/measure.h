@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <array>
+
 #include "compare/kernels/tile.h"
 #include "compare/traversal.h"
 #include "tensor/reader.h"
@@ -31,7 +33,10 @@ class Meter {
   Sums measure(uint64_t block, const kernels::Best& best) const;
 
  private:
-  uint64_t first_position(uint64_t block, const Traversal::Block& elements, double distance) const;
+  // The largest |d| of each tile of a block.
+  using TileMaxima = std::array<double, kBlockElements / kTileElements>;
+  uint64_t first_position(uint64_t block, const Traversal::Block& elements,
+                          const TileMaxima& maxima) const;
 
   Traversal walk_;
   DType dtype_a_;

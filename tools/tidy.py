@@ -31,7 +31,7 @@ TESTED_BY = {
     "src/align/align_test.cpp": """src/align/ axes evidence merged permuted same_shape truncated
                                    unit_axes""",
     "src/compare/compare_test.cpp": "src/compare/ measure traversal ulp",
-    "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference sums vector",
+    "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference steps sums vector",
     "src/formats/archive_test.cpp": "src/formats/ member_name shards",
     "src/formats/pickle/machine_test.cpp": """src/formats/pickle/ globals graph machine_objects
                                               machine_values names""",

@@ -227,9 +227,14 @@ std::string pair_table(const Report& report, const RenderOptions& options, const
 std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::string_view side,
                           const RenderOptions& options, const Style& style) {
   if (tensors.empty() || !options.show_unpaired) return "";
-  std::string out = fmt::format(
-      "\n{}\n",
-      style(Tone::trouble, fmt::format("only in {}  {}", side, counted(tensors.size(), "tensor"))));
+  const auto absent =
+      static_cast<uint64_t>(std::ranges::count_if(tensors, &Report::Unpaired::layer_absent));
+  std::string title = fmt::format("only in {}  {}", side, counted(tensors.size(), "tensor"));
+  // A side that was dumped for some layers only is no difference, and must not look like one.
+  if (absent > 0)
+    title += fmt::format(", {} of layers that the other side lacks",
+                         absent == tensors.size() ? "all" : human_count(absent));
+  std::string out = "\n" + style(Tone::trouble, title) + "\n";
   const std::size_t count = shown(tensors.size(), options, kListDefault);
   for (std::size_t i = 0; i < count; ++i) {
     const TensorId& tensor = tensors[i].id;

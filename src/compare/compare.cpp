@@ -106,7 +106,9 @@ Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& option
   const Meter meter(a, b, {tolerance.atol, tolerance.rtol});
   const Sums sums =
       reduce_blocks<Sums>(meter.blocks(), kChunkBlocks, {}, [&](uint64_t block, Sums& total) {
-        if (options.on_progress) options.on_progress(kBlockElements);
+        if (options.on_progress) options.on_progress(kBlockElements * bytes_per_pair);
+        // The disk works two chunks ahead, so that a cold file does not stall the kernels.
+        if (block % kChunkBlocks == 0) meter.will_need(block + kChunkBlocks, 2 * kChunkBlocks);
         total.merge(meter.measure(block, {total.max_abs, total.max_rel, total.rtol_needed}));
       });
   if (!a.intact()) return Error("a: the file was cut short while it was read");

@@ -3,6 +3,9 @@
 // Every pair has every key, so that a script never has to ask whether one is there: what does not
 // apply is null. Keys may be added, and are never renamed or moved.
 
+#include <algorithm>
+
+#include "base/parallel.h"
 #include "report/json_values.h"
 #include "report/renderer.h"
 
@@ -98,6 +101,23 @@ void write_pair(JsonWriter& json, const PairRow& row) {
   json.end_object();
 }
 
+// One line for each pair. There may be a hundred thousand, so they are written in parallel, a batch
+// at a time.
+void write_pairs(JsonWriter& json, const std::vector<PairRow>& rows) {
+  constexpr std::size_t kBatch = 4096;
+  json.begin_array();
+  for (std::size_t first = 0; first < rows.size(); first += kBatch) {
+    std::vector<std::string> lines(std::min(kBatch, rows.size() - first));
+    for_each_index(lines.size(), [&](std::size_t i) {
+      JsonWriter line;
+      write_pair(line, rows[first + i]);
+      lines[i] = line.take();
+    });
+    for (const std::string& line : lines) json.raw(line);
+  }
+  json.end_array();
+}
+
 void write_unpaired(JsonWriter& json, const std::vector<Report::Unpaired>& tensors) {
   json.begin_array();
   for (const Report::Unpaired& tensor : tensors) {
@@ -123,9 +143,9 @@ std::string render(const Report& report, const RenderOptions&) {
   json.key("first_divergence");
   write_first_divergence(json, report);
   json.key("findings").begin_array().end_array();
-  json.key("pairs").begin_array();
-  for (const PairRow& row : report.pairs) write_pair(json, row);
-  json.end_array().key("only_a");
+  json.key("pairs");
+  write_pairs(json, report.pairs);
+  json.key("only_a");
   write_unpaired(json, report.only_a);
   json.key("only_b");
   write_unpaired(json, report.only_b);

@@ -104,6 +104,7 @@ Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& option
   const Reader b = TRY(Reader::open(pair.b).in("b"));
   const Tolerance tolerance = tolerance_for(pair.a.dtype, pair.b.dtype, options);
   const Meter meter(a, b, {tolerance.atol, tolerance.rtol});
+  const uint64_t bytes_per_pair = item_bytes(pair.a.dtype) + item_bytes(pair.b.dtype);
   const Sums sums =
       reduce_blocks<Sums>(meter.blocks(), kChunkBlocks, {}, [&](uint64_t block, Sums& total) {
         if (options.on_progress) options.on_progress(kBlockElements * bytes_per_pair);

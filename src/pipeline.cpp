@@ -4,20 +4,43 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 #include "base/parallel.h"
+#include "base/text.h"
 #include "match/filter.h"
+#include "match/ranks.h"
 
 namespace tensordiff {
 namespace {
+
+struct Sides {
+  const Catalog& a;
+  const Catalog& b;
+};
 
 Side side_of(const Catalog& catalog) {
   return {catalog.path,       catalog.format,  catalog.tensors.size(),
           catalog.elements(), catalog.bytes(), catalog.problems};
 }
 
-TensorId id_of(const Tensor& tensor) {
-  return {tensor.name, tensor.view.dtype, tensor.view.shape, tensor.fault};
+TensorId id_of(const Tensor& tensor, const std::optional<Section>& section = {}) {
+  std::string name = tensor.name;
+  if (section) name += fmt::format("[{}]", section->label);
+  return {std::move(name), tensor.view.dtype, tensor.view.shape, tensor.fault};
+}
+
+// Makes whole tensors of what several ranks hold, and says so.
+Result<void> gather(const TensorParallel& tp, Catalog& a, Catalog& b, Report& report) {
+  if (!tp.enabled) return {};
+  RankGroups ranks_a = group_ranks(a, 'a');
+  RankGroups ranks_b = group_ranks(b, 'b');
+  if (tp.ranks > 0 && ranks_a.ranks != tp.ranks && ranks_b.ranks != tp.ranks)
+    return Error("{} ranks were asked for, but the names of a speak of {} and those of b of {}",
+                 tp.ranks, ranks_a.ranks, ranks_b.ranks);
+  for (RankGroups* ranks : {&ranks_a, &ranks_b})
+    for (std::string& note : ranks->notes) report.notes.push_back(std::move(note));
+  return {};
 }
 
 void fail(PairRow& row, Status status, std::string message) {
@@ -34,13 +57,41 @@ void compare_shapes(const Tensor& a, const Tensor& b, PairRow& row) {
   row.message = same ? "shapes only: values were not read" : "shapes differ; values were not read";
 }
 
+Operand operand_of(const Tensor& tensor, const std::optional<Section>& section) {
+  if (tensor.shards.empty()) return {{tensor.view}, section};
+  return {tensor.shards, section};
+}
+
+// Compares ranks that should hold the same with each other. One that is out of step is a
+// difference, whatever the rank that was compared with the other side says.
+Result<void> compare_copies(const AlignedPair& pair, const CompareOptions& options, PairRow& row) {
+  CompareOptions quiet = options;
+  quiet.on_progress = {};
+  for (const Copy& copy : pair.copies) {
+    const Comparison found = TRY(compare({copy.like_view, copy.view, {}, ""}, quiet));
+    if (found.status != Status::different) continue;
+    row.comparison.status = Status::different;
+    if (!row.message.empty()) row.message += "; ";
+    row.message += fmt::format(
+        "rank {} of {} should hold the same as rank {} and does not: they "
+        "differ by up to {}",
+        copy.rank, copy.side, copy.like, human_number(found.diff.max_abs.value_or(0)));
+    break;
+  }
+  return {};
+}
+
 // Fills one row. A bad tensor spoils this row and nothing else.
-void compare_pair(const Tensor& a, const Tensor& b, const Request& request, PairRow& row) {
+void compare_pair(const Sides& sides, const Pair& which, const Request& request, PairRow& row,
+                  AlignedPair& aligned) {
+  const Tensor& a = sides.a.tensors[which.a];
+  const Tensor& b = sides.b.tensors[which.b];
   if (!a.fault.empty()) return fail(row, Status::error, "a: " + a.fault);
   if (!b.fault.empty()) return fail(row, Status::error, "b: " + b.fault);
   if (request.shape_only) return compare_shapes(a, b, row);
 
-  Result<AlignedPair> pair = align(a.view, b.view, request.align);
+  Result<AlignedPair> pair =
+      align(operand_of(a, which.section_a), operand_of(b, which.section_b), request.align);
   if (!pair.ok()) return fail(row, Status::incomparable, pair.error().message());
   row.shape = pair.value().a.shape;
   row.steps = pair.value().steps;
@@ -49,6 +100,9 @@ void compare_pair(const Tensor& a, const Tensor& b, const Request& request, Pair
   const Result<Comparison> comparison = compare(pair.value(), request.compare);
   if (!comparison.ok()) return fail(row, Status::error, comparison.error().message());
   row.comparison = comparison.value();
+  if (const Result<void> copies = compare_copies(pair.value(), request.compare, row); !copies.ok())
+    return fail(row, Status::error, copies.error().message());
+  aligned = std::move(pair).value();
 }
 
 std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const Catalog& b) {
@@ -56,8 +110,8 @@ std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const 
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Pair& pair = matching.pairs[i];
     rows[i].index = i;
-    rows[i].a = id_of(a.tensors[pair.a]);
-    rows[i].b = id_of(b.tensors[pair.b]);
+    rows[i].a = id_of(a.tensors[pair.a], pair.section_a);
+    rows[i].b = id_of(b.tensors[pair.b], pair.section_b);
     rows[i].layer = pair.layer;
     rows[i].stage = pair.stage;
     rows[i].matched_by = pair.matched_by;
@@ -93,6 +147,71 @@ std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows
   return std::nullopt;
 }
 
+// How far the noise run is from a, for each tensor of a.
+Result<std::map<std::size_t, double>> noise_levels(const Request& request, const Catalog& a) {
+  std::map<std::size_t, double> levels;
+  if (request.noise.empty()) return levels;
+  const Catalog noise = TRY(open_model(request.noise, request.open));
+  const Matching matching = TRY(match(a, noise, request.match));
+  for (const Pair& pair : matching.pairs) {
+    PairRow row;
+    AlignedPair aligned;
+    compare_pair({a, noise}, pair, request, row, aligned);
+    if (row.comparison.diff.rel_l2) levels[pair.a] = *row.comparison.diff.rel_l2;
+  }
+  return levels;
+}
+
+std::vector<Site> sites_of(const Report& report, const Matching& matching,
+                           std::vector<AlignedPair> aligned,
+                           const std::map<std::size_t, double>& noise) {
+  std::vector<Site> sites(report.pairs.size());
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const PairRow& row = report.pairs[i];
+    Site& site = sites[i];
+    site.pair = i;
+    site.capture = matching.pairs[i].a;
+    site.name_a = row.a.name;
+    site.name_b = row.b.name;
+    site.layer = row.layer;
+    site.stage = row.stage;
+    site.views = std::move(aligned[i]);
+    site.comparison = row.comparison;
+    if (const auto level = noise.find(site.capture); level != noise.end())
+      site.noise = level->second;
+  }
+  return sites;
+}
+
+// What the noise model says of a pair overrides the elementwise tolerance, unless the user set one.
+void settle(const Outcome& outcome, const Request& request, PairRow& row) {
+  row.verdict = outcome.verdict;
+  if (request.compare.atol || request.compare.rtol) return;
+  Status& status = row.comparison.status;
+  // Where no element exceeds the tolerance, it is ranks of one side that are out of step.
+  const bool exceeds = row.comparison.diff.exceeding > 0;
+  if (status == Status::different && exceeds && outcome.verdict != Verdict::bug)
+    status = Status::close;
+  if (status == Status::close && outcome.verdict == Verdict::bug) status = Status::different;
+}
+
+Result<void> explain(const Request& request, const Catalog& a, const Matching& matching,
+                     std::vector<AlignedPair> aligned, Report& report) {
+  const std::map<std::size_t, double> noise = TRY(noise_levels(request, a));
+  Insight insight =
+      diagnose(sites_of(report, matching, std::move(aligned), noise), request.diagnose);
+  report.findings = std::move(insight.findings);
+  report.trials = std::move(insight.trials);
+  if (!insight.judged) return {};
+  for (const Outcome& outcome : insight.outcomes)
+    settle(outcome, request, report.pairs[outcome.pair]);
+  const std::optional<FirstDivergence> by_status = first_divergence(report.pairs);
+  // A tolerance that the user set may be wider or narrower than the noise.
+  report.first_divergence = by_status && insight.first ? insight.first : by_status;
+  if (by_status) report.next_divergences = std::move(insight.next);
+  return {};
+}
+
 }  // namespace
 
 Result<Report> compare_models(const Request& request) {
@@ -107,15 +226,18 @@ Result<Report> compare_models(const Request& request) {
   filter.apply(a);
   filter.apply(b);
 
+  // Make whole tensors of what lies on several ranks; how they fit together is for align().
+  Report report;
+  report.a = side_of(a);
+  report.b = side_of(b);
+  TRY(gather(request.tp, a, b, report));
+
   // Decide which tensor answers to which. Leftovers on either side are part of the result.
   const Matching matching = TRY(match(a, b, request.match));
 
   // Give each pair one logical shape and measure it. Pairs are independent of each other, and a
   // large one is split further inside compare().
-  Report report;
-  report.a = side_of(a);
-  report.b = side_of(b);
-  report.notes = matching.notes;
+  report.notes.insert(report.notes.end(), matching.notes.begin(), matching.notes.end());
   report.pairs = rows_for(matching, a, b);
   Request with_progress = request;
   std::atomic<uint64_t> done = 0;
@@ -125,16 +247,21 @@ Result<Report> compare_models(const Request& request) {
       request.progress(std::min(done += bytes, total), total);
     };
   }
+  std::vector<AlignedPair> aligned(report.pairs.size());
   for_each_index(report.pairs.size(), [&](std::size_t i) {
     const Pair& pair = matching.pairs[i];
-    compare_pair(a.tensors[pair.a], b.tensors[pair.b], with_progress, report.pairs[i]);
+    compare_pair({a, b}, pair, with_progress, report.pairs[i], aligned[i]);
   });
   report.only_a = unpaired(a, matching.only_a, request.unpaired_stats);
   report.only_b = unpaired(b, matching.only_b, request.unpaired_stats);
 
-  // Say what it comes to, now that all of it can be seen at once.
-  report.summary = summarise(report);
+  // Tell noise from mistakes and explain these, now that all of it can be seen at once.
   report.first_divergence = first_divergence(report.pairs);
+  if (request.diagnose.enabled && !request.shape_only)
+    TRY(explain(request, a, matching, std::move(aligned), report));
+
+  // Say what it comes to.
+  report.summary = summarise(report);
   return report;
 }
 

@@ -7,11 +7,19 @@
 
 #include "align/aligner.h"
 #include "compare/comparison.h"
+#include "diagnose/diagnose.h"
 #include "formats/format.h"
 #include "match/matcher.h"
 #include "report/report.h"
 
 namespace tensordiff {
+
+// Whether tensors that lie on several ranks are gathered: --tp.
+struct TensorParallel {
+  bool enabled = true;
+  uint64_t ranks =
+      0;  // How many there have to be on one side or the other; 0: as many as are found.
+};
 
 struct Request {
   std::string a;
@@ -19,7 +27,10 @@ struct Request {
   OpenOptions open;
   MatchOptions match;
   AlignOptions align;
+  TensorParallel tp;
   CompareOptions compare;
+  DiagnoseOptions diagnose;
+  std::string noise;  // A third run, as good as a, whose distance from a is the noise; empty: none.
   std::vector<std::string> paths;  // Only tensors whose name starts so; `*` globs allowed.
   std::string ignore_regex;        // Not tensors whose name this finds.
   bool shape_only = false;         // Compare names, dtypes and shapes; read no elements.

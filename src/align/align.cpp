@@ -12,6 +12,7 @@
 
 #include "align/evidence.h"
 #include "align/view.h"
+#include "align/whole.h"
 #include "base/text.h"
 #include "tensor/reader.h"
 
@@ -24,7 +25,13 @@ constexpr double kClearlyBetter = 4;
 // Below this, values agree to the last bits a double can tell in a correlation.
 constexpr double kNothingUnexplained = 1e-12;
 
+// More than anybody can mean; sharded tensors can be put together in many ways.
+constexpr std::size_t kCandidatesMax = 1024;
+
 struct Candidate {
+  const Whole* a;
+  const Whole* b;
+  std::size_t boldness;
   Evidence evidence;
   Plan plan;
 };
@@ -74,57 +81,133 @@ Correspondence correspondence(const Plan& plan, const Shape& a, const Shape& b) 
   return merged;
 }
 
-std::vector<Candidate> candidates_for(const Shape& a, const Shape& b, const AlignOptions& options) {
-  if (a == b) return {{Evidence::none, {}}};
-  std::vector<Candidate> candidates;
+// The plans that give two shapes one, simplest first, with how bold each is.
+struct Fit {
+  std::size_t boldness;
+  Evidence evidence;
+  Plan plan;
+};
+
+std::vector<Fit> fits_of(const Shape& a, const Shape& b, const AlignOptions& options) {
+  if (a == b) return {{0, Evidence::none, {}}};
+  std::vector<Fit> fits;
   std::set<Correspondence> seen;
+  std::size_t boldness = 0;
   for (const Aligner* aligner : aligners::kAll) {
     if (!options.enabled) break;
     for (Plan& plan : aligner->propose(a, b))
       if (seen.insert(correspondence(plan, a, b)).second)
-        candidates.push_back({aligner->evidence, std::move(plan)});
+        fits.push_back({boldness, aligner->evidence, std::move(plan)});
+    ++boldness;
   }
+  return fits;
+}
+
+using Wholes = std::vector<Whole>;
+
+// Leaving elements out must not make one rank of many pass for the whole.
+bool may_truncate(const Whole& a, const Whole& b) {
+  return a.substitutes.empty() && b.substitutes.empty() && !a.guess && !b.guess;
+}
+
+std::vector<Candidate> candidates_for(const Wholes& a, const Wholes& b,
+                                      const AlignOptions& options) {
+  std::vector<Candidate> candidates;
+  for (const Whole& whole_a : a) {
+    for (const Whole& whole_b : b) {
+      // Sums of as many ranks on both sides would hide that ranks changed places.
+      if (whole_a.view.terms > 1 && whole_a.view.terms == whole_b.view.terms) continue;
+      for (Fit& fit : fits_of(whole_a.view.shape, whole_b.view.shape, options)) {
+        if (fit.evidence == Evidence::exact && !may_truncate(whole_a, whole_b)) continue;
+        const bool guess = whole_a.guess || whole_b.guess;
+        const std::size_t boldness = fit.boldness + (guess ? std::size(aligners::kAll) : 0);
+        const Evidence evidence = guess ? Evidence::values : fit.evidence;
+        candidates.push_back({&whole_a, &whole_b, boldness, evidence, std::move(fit.plan)});
+        if (candidates.size() == kCandidatesMax) return candidates;
+      }
+    }
+  }
+  std::ranges::stable_sort(candidates, {}, &Candidate::boldness);
   return candidates;
 }
 
-AlignedPair choose(const std::vector<Candidate>& candidates, const View& a, const View& b) {
-  // Held open, so that what is compressed is unpacked once and not for every plan.
-  const Result<Reader> open_a = Reader::open(a);
-  const Result<Reader> open_b = Reader::open(b);
+AlignedPair carry_out(const Candidate& candidate) {
+  AlignedPair pair = carry_out(candidate.plan, candidate.a->view, candidate.b->view);
+  for (const Whole* whole : {candidate.b, candidate.a}) {
+    pair.steps.insert(pair.steps.begin(), whole->steps.begin(), whole->steps.end());
+    pair.copies.insert(pair.copies.begin(), whole->copies.begin(), whole->copies.end());
+  }
+  return pair;
+}
+
+// Of the copies of a side, the one that agrees best speaks for all: others may be out of step.
+double disagreement(const Candidate& candidate) {
+  double least = sampled_disagreement(carry_out(candidate));
+  for (const View& view : candidate.a->substitutes)
+    least =
+        std::min(least, sampled_disagreement(carry_out(candidate.plan, view, candidate.b->view)));
+  for (const View& view : candidate.b->substitutes)
+    least =
+        std::min(least, sampled_disagreement(carry_out(candidate.plan, candidate.a->view, view)));
+  return least;
+}
+
+// Held open while plans are tried, so that what is compressed is unpacked once and not for each.
+std::vector<Result<Reader>> held_open(const Operand& a, const Operand& b) {
+  std::vector<Result<Reader>> readers;
+  for (const Operand* operand : {&a, &b})
+    for (const View& view : operand->shards) readers.push_back(Reader::open(view));
+  return readers;
+}
+
+AlignedPair choose(const std::vector<Candidate>& candidates) {
   std::vector<double> disagreements;
-  for (const Candidate& candidate : candidates)
-    disagreements.push_back(sampled_disagreement(carry_out(candidate.plan, a, b)));
+  for (const Candidate& candidate : candidates) disagreements.push_back(disagreement(candidate));
   const double least = *std::ranges::min_element(disagreements);
-  if (least > disagreement_max(a.elements(), candidates.size())) {
-    AlignedPair pair = carry_out(candidates[0].plan, a, b);
+  const uint64_t elements = candidates[0].a->view.elements();
+  if (least > disagreement_max(elements, candidates.size())) {
+    AlignedPair pair = carry_out(candidates[0]);
     pair.note = "layout not confirmed by values";
     return pair;
   }
   const auto as_good = [&](double value) {
     return value <= std::max(least * kClearlyBetter, kNothingUnexplained);
   };
-  const auto chosen = std::ranges::find_if(disagreements, as_good) - disagreements.begin();
-  AlignedPair pair = carry_out(candidates[static_cast<std::size_t>(chosen)].plan, a, b);
+  const auto found = std::ranges::find_if(disagreements, as_good) - disagreements.begin();
+  const Candidate& chosen = candidates[static_cast<std::size_t>(found)];
+  AlignedPair pair = carry_out(chosen);
+  const bool same_wholes = chosen.a == candidates[0].a && chosen.b == candidates[0].b;
   if (least > kNothingUnexplained && std::ranges::count_if(disagreements, as_good) > 1)
     pair.note = "layout not confirmed by values";
-  else if (chosen > 0 && candidates[0].evidence == Evidence::none)
+  else if (found > 0 && same_wholes && candidates[0].evidence == Evidence::none)
     pair.note = "the shapes fit as they are, but the values only with the axes in another order";
   return pair;
 }
 
+std::string shapes_text(const Operand& operand) {
+  std::string text = shape_text(operand.shards[0].shape);
+  if (operand.shards.size() > 1) text += fmt::format(" on {} ranks", operand.shards.size());
+  if (operand.section)
+    text += fmt::format(" (part {} of {})", operand.section->index + 1,
+                        operand.section->elements.size());
+  return text;
+}
+
 }  // namespace
 
-Result<AlignedPair> align(const View& a, const View& b, const AlignOptions& options) {
-  std::vector<Candidate> candidates = candidates_for(a.shape, b.shape, options);
-  std::erase_if(candidates, [&](const Candidate& candidate) {
-    return candidate.evidence == Evidence::exact &&
-           !hold_same_values(carry_out(candidate.plan, a, b));
+Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions& options) {
+  const Wholes wholes_a = TRY(wholes_of('a', a).in("a"));
+  const Wholes wholes_b = TRY(wholes_of('b', b).in("b"));
+  std::vector<Candidate> candidates = candidates_for(wholes_a, wholes_b, options);
+  std::erase_if(candidates, [](const Candidate& candidate) {
+    return candidate.evidence == Evidence::exact && !hold_same_values(carry_out(candidate));
   });
   if (candidates.empty())
-    return Error("no common layout: {} against {}", shape_text(a.shape), shape_text(b.shape));
+    return Error("no common layout: {} against {}", shapes_text(a), shapes_text(b));
   if (candidates.size() == 1 && candidates[0].evidence != Evidence::values)
-    return carry_out(candidates[0].plan, a, b);
-  return choose(candidates, a, b);
+    return carry_out(candidates[0]);
+  const std::vector<Result<Reader>> open = held_open(a, b);
+  return choose(candidates);
 }
 
 }  // namespace tensordiff

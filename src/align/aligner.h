@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,15 @@ inline constexpr std::string_view kSqueeze = "squeeze";    // {axis}, which has 
 inline constexpr std::string_view kPermute = "permute";    // {order}: new axis i is old order[i].
 inline constexpr std::string_view kSplit = "split";        // {axis, sizes...}: one axis as several.
 inline constexpr std::string_view kTruncate = "truncate";  // {axis, size}: only its first entries.
+inline constexpr std::string_view kSelect = "select";      // {axis, first, size}: only these.
+
+// How a side that lies in pieces on several ranks was put together, before all other steps.
+inline constexpr std::string_view kReplica = "replica";  // {ranks}: all hold the same.
+inline constexpr std::string_view kSum = "sum";          // {ranks}: they add up.
+// {axis, ranks, copies}: one after the other; each on so many neighbouring ranks.
+inline constexpr std::string_view kConcat = "concat";
+// {axis, ranks, parts...}: each rank has several parts, which are put together one by one.
+inline constexpr std::string_view kConcatParts = "concat_parts";
 
 }  // namespace ops
 
@@ -39,11 +49,27 @@ struct Step {
 
 using Plan = std::vector<Step>;
 
+// A rank that should hold the same as another one.
+struct Copy {
+  char side = 'a';
+  std::size_t rank = 0;
+  std::size_t like = 0;
+  View view;
+  View like_view;
+};
+
 struct AlignedPair {
   View a;
   View b;  // Both of one shape from here on; no later stage looks at how they came to it.
   std::vector<Step> steps;
-  std::string note;  // What the reader should know: "layout not confirmed by values".
+  std::string note;               // What the reader should know: "layout not confirmed by values".
+  std::vector<Copy> copies = {};  // What has to be compared with each other, too.
+};
+
+// A tensor, or a section of one, as it is stored: on one rank or in pieces on several.
+struct Operand {
+  std::vector<View> shards;
+  std::optional<Section> section = std::nullopt;
 };
 
 struct AlignOptions {
@@ -79,6 +105,9 @@ inline constexpr const Aligner* kAll[] = {&same_shape, &unit_axes, &merged, &per
 }  // namespace aligners
 
 // An error says that no common layout was found, with both shapes.
-Result<AlignedPair> align(const View& a, const View& b, const AlignOptions& options = {});
+Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions& options = {});
+inline Result<AlignedPair> align(const View& a, const View& b, const AlignOptions& options = {}) {
+  return align(Operand{{a}}, Operand{{b}}, options);
+}
 
 }  // namespace tensordiff

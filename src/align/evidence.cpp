@@ -63,6 +63,14 @@ double sampled_disagreement(const AlignedPair& pair) {
   return unexplained(values_at(a.value(), positions), values_at(b.value(), positions));
 }
 
+bool samples_equal(const AlignedPair& pair) {
+  const Result<Reader> a = Reader::open(pair.a);
+  const Result<Reader> b = Reader::open(pair.b);
+  if (!a.ok() || !b.ok()) return false;
+  const std::vector<uint64_t> positions = sample_positions(pair.a.elements(), kSample);
+  return std::ranges::equal(values_at(a.value(), positions), values_at(b.value(), positions), same);
+}
+
 double disagreement_max(uint64_t elements, std::size_t plans) {
   // The squared correlation of n unrelated pairs falls off like exp(-n r^2 / 2), so the best of k
   // is rarely above (2 ln k + 8) / n. A layout that explains less than half is none in any case.

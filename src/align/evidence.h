@@ -9,6 +9,9 @@ namespace tensordiff {
 // How much of b a sample of a leaves unexplained, from 0 to 1; 1 where it cannot be read.
 double sampled_disagreement(const AlignedPair& pair);
 
+// Whether the sampled values are the same.
+bool samples_equal(const AlignedPair& pair);
+
 // The most that may stay unexplained, given the elements there are and the plans there are to
 // choose from, for agreement to be no accident.
 double disagreement_max(uint64_t elements, std::size_t plans);

@@ -107,30 +107,59 @@ View split(const View& view, std::size_t axis, std::span<const uint64_t> sizes) 
   return result;
 }
 
-View narrowed(const View& view, std::size_t axis, uint64_t first, uint64_t size) {
-  assert(range_fits(first, size, view.shape[axis]));
-  View narrow = view;
-  narrow.shape[axis] = size;
-  narrow.parts.clear();
-  for (Part part : view.parts) {
-    const uint64_t begin = std::max(first, part.origin[axis]);
-    const uint64_t end = std::min(first + size, part.origin[axis] + part.shape[axis]);
+View narrowed(View view, std::size_t axis, uint64_t first, uint64_t size) {
+  assert(first + size <= view.shape[axis]);
+  std::vector<Part> parts;
+  for (Part& part : view.parts) {
+    const uint64_t begin = std::max(part.origin[axis], first);
+    const uint64_t end = std::min(part.origin[axis] + part.shape[axis], first + size);
     if (begin >= end) continue;
-    part.offset += (begin - part.origin[axis]) * static_cast<uint64_t>(part.strides[axis]);
-    part.origin[axis] = begin - first;
-    part.shape[axis] = end - begin;
-    narrow.parts.push_back(std::move(part));
+    parts.push_back(cut(std::move(part), axis, {begin, end - begin}));
+    parts.back().origin[axis] -= first;
   }
-  return narrow;
+  view.shape[axis] = size;
+  view.parts = std::move(parts);
+  return view;
 }
 
-View truncated(View view, std::size_t axis, uint64_t size) { return narrowed(view, axis, 0, size); }
+View concatenated(std::span<const View> views, std::size_t axis) {
+  View whole = views[0];
+  for (const View& view : views.subspan(1)) {
+    assert(view.dtype == whole.dtype && view.swapped == whole.swapped && view.terms == 1);
+    for (Part part : view.parts) {
+      part.origin[axis] += whole.shape[axis];
+      whole.parts.push_back(std::move(part));
+    }
+    whole.shape[axis] += view.shape[axis];
+  }
+  return whole;
+}
+
+View summed(std::span<const View> views) {
+  assert(can_encode(views[0].dtype));
+  View sum = views[0];
+  sum.terms = views.size();
+  sum.parts.clear();
+  for (std::size_t term = 0; term < views.size(); ++term) {
+    for (Part part : views[term].parts) {
+      part.term = term;
+      sum.parts.push_back(std::move(part));
+    }
+  }
+  return sum;
+}
+
+View truncated(View view, std::size_t axis, uint64_t size) {
+  return narrowed(std::move(view), axis, 0, size);
+}
 
 View apply(const Step& step, View view) {
   const std::span<const uint64_t> argument = step.argument;
   if (step.op == ops::kSqueeze) return squeezed(std::move(view), argument[0]);
   if (step.op == ops::kPermute) return permuted(view, argument);
   if (step.op == ops::kSplit) return split(view, argument[0], argument.subspan(1));
+  if (step.op == ops::kSelect)
+    return narrowed(std::move(view), argument[0], argument[1], argument[2]);
   assert(step.op == ops::kTruncate);
   return truncated(std::move(view), argument[0], argument[1]);
 }

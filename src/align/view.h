@@ -19,13 +19,19 @@ View permuted(const View& view, std::span<const uint64_t> order);
 // One axis as several, the last of them fastest. Their product is the size of the axis, not zero.
 View split(const View& view, std::size_t axis, std::span<const uint64_t> sizes);
 
-// Only the entries [first, first + size) of an axis.
-View narrowed(const View& view, std::size_t axis, uint64_t first, uint64_t size);
-
 // Only the first `size` entries of an axis.
 View truncated(View view, std::size_t axis, uint64_t size);
 
-// What a step says, done.
+// Only the entries [first, first + size) of an axis.
+View narrowed(View view, std::size_t axis, uint64_t first, uint64_t size);
+
+// Views that agree in dtype and in all other axes, one after the other along an axis.
+View concatenated(std::span<const View> views, std::size_t axis);
+
+// Views of one shape and dtype, which encode() knows, added up.
+View summed(std::span<const View> views);
+
+// What a step says, done. Not for those that put ranks together: see align/whole.h.
 View apply(const Step& step, View view);
 
 }  // namespace tensordiff

@@ -67,7 +67,10 @@ void sort_for_display(std::vector<Pair>& pairs) {
                       std::string_view(pair.stage), pair.a);
   };
   std::ranges::sort(pairs, [&](const Pair& x, const Pair& y) {
-    if (!x.layer && !y.layer) return x.a < y.a;
+    const auto section = [](const Pair& pair) {
+      return pair.section_a ? pair.section_a->index : 0;
+    };
+    if (!x.layer && !y.layer) return std::pair(x.a, section(x)) < std::pair(y.a, section(y));
     return key(x) < key(y);
   });
 }
@@ -102,8 +105,11 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
     Proposal proposal = matcher->propose(input);
     for (Pair& pair : proposal.pairs) {
       // A strategy that claims a tensor twice is wrong about one of them; the first stands.
-      assert(!taken_a.has(pair.a) && !taken_b.has(pair.b));
-      if (taken_a.has(pair.a) || taken_b.has(pair.b)) continue;
+      // One that holds several, section by section, may have as many partners.
+      const bool claimed_a = taken_a.has(pair.a) && !pair.section_a;
+      const bool claimed_b = taken_b.has(pair.b) && !pair.section_b;
+      assert(!claimed_a && !claimed_b);
+      if (claimed_a || claimed_b) continue;
       taken_a.add(pair.a);
       taken_b.add(pair.b);
       pair.matched_by = matcher->name;

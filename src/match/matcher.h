@@ -21,6 +21,8 @@ struct Pair {
   std::optional<int64_t> layer;  // Of a.
   std::string stage;
   std::string_view matched_by;
+  // Which part of the tensor is meant, where it holds several that the other side keeps apart.
+  std::optional<Section> section_a = std::nullopt, section_b = std::nullopt;
 };
 
 // A tensor without a partner.
@@ -41,6 +43,7 @@ struct Matching {
 
 struct MatchOptions {
   std::vector<std::string> strategies;  // Names of matchers; empty: all, in order.
+  double fuzzy_threshold = 0.6;         // How alike names must be, from 0 to 1.
 };
 
 // What a strategy sees: both inputs, and which of their tensors are still free.
@@ -67,9 +70,16 @@ namespace matchers {
 
 extern const Matcher layer_stage;
 extern const Matcher exact;
+extern const Matcher prefix;
+extern const Matcher conventions;
+extern const Matcher fused;
+extern const Matcher fuzzy;
+extern const Matcher shape;
+extern const Matcher value;
 
 // Tried in this order: the more a strategy knows of a name's meaning, the sooner.
-inline constexpr const Matcher* kAll[] = {&layer_stage, &exact};
+inline constexpr const Matcher* kAll[] = {&layer_stage, &exact, &prefix, &conventions,
+                                          &fused,       &fuzzy, &shape,  &value};
 
 }  // namespace matchers
 

@@ -45,17 +45,81 @@ void write_first_divergence(JsonWriter& json, const Report& report) {
   json.member("created", first.created).member("explanation", first.explanation).end_object();
 }
 
+void write_parameter(JsonWriter& json, const Parameter& parameter) {
+  std::visit([&](const auto& value) { json.member(parameter.name, value); }, parameter.value);
+}
+
+void write_findings(JsonWriter& json, const Report& report) {
+  json.begin_array();
+  for (const Finding& finding : report.findings) {
+    json.begin_object().member("code", finding.code).member("pair", uint64_t{finding.pair});
+    json.member("confidence", finding.confidence).member("explanation", finding.explanation);
+    json.key("parameters").begin_object();
+    for (const Parameter& parameter : finding.parameters) write_parameter(json, parameter);
+    json.end_object().member("residual_before", finding.residual_before);
+    json.member("residual_after", finding.residual_after);
+    json.member("convention", finding.convention).end_object();
+  }
+  json.end_array();
+}
+
+void write_next(JsonWriter& json, const Report& report) {
+  json.begin_array();
+  for (const Divergence& next : report.next_divergences) {
+    const PairRow& row = report.pairs[next.pair];
+    json.begin_object().member("pair", uint64_t{next.pair}).member("name_a", row.a.name);
+    json.member("name_b", row.b.name).member("layer", row.layer);
+    text_or_null(json, "stage", row.stage);
+    json.member("created", next.created).member("explanation", next.explanation).end_object();
+  }
+  json.end_array();
+}
+
+void write_trials(JsonWriter& json, const Report& report) {
+  json.begin_array();
+  for (const Trial& trial : report.trials)
+    json.begin_object()
+        .member("pair", uint64_t{trial.pair})
+        .member("code", trial.code)
+        .member("outcome", trial.outcome)
+        .end_object();
+  json.end_array();
+}
+
+// What the numbers of a step are called. The last of fewer names than numbers stands for a list.
+struct StepNames {
+  std::string_view op;
+  std::vector<std::string_view> names;
+};
+
+const StepNames& names_of(std::string_view op) {
+  static const StepNames kNames[] = {
+      {ops::kSqueeze, {"axis"}},
+      {ops::kPermute, {"order..."}},
+      {ops::kSplit, {"axis", "sizes..."}},
+      {ops::kTruncate, {"axis", "size"}},
+      {ops::kSelect, {"axis", "first", "size"}},
+      {ops::kReplica, {"ranks"}},
+      {ops::kSum, {"ranks"}},
+      {ops::kConcat, {"axis", "ranks", "copies"}},
+      {ops::kConcatParts, {"axis", "ranks", "parts..."}},
+  };
+  return *std::ranges::find(kNames, op, &StepNames::op);
+}
+
 void write_steps(JsonWriter& json, const std::vector<Step>& steps) {
   json.begin_array();
   for (const Step& step : steps) {
     json.begin_object().member("side", std::string_view(&step.side, 1)).member("op", step.op);
-    if (step.op == ops::kPermute) {
-      json.member("order", step.argument);
-    } else if (!step.argument.empty()) {
-      json.member("axis", step.argument[0]);
-      const std::vector<uint64_t> rest(step.argument.begin() + 1, step.argument.end());
-      if (step.op == ops::kSplit) json.member("sizes", rest);
-      if (step.op == ops::kTruncate && rest.size() == 1) json.member("size", rest[0]);
+    std::size_t at = 0;
+    for (const std::string_view name : names_of(step.op).names) {
+      if (!name.ends_with("...")) {
+        json.member(name, step.argument[at++]);
+        continue;
+      }
+      const std::vector<uint64_t> rest(step.argument.begin() + static_cast<std::ptrdiff_t>(at),
+                                       step.argument.end());
+      json.member(name.substr(0, name.size() - 3), rest);
     }
     json.end_object();
   }
@@ -98,6 +162,7 @@ void write_pair(JsonWriter& json, const PairRow& row) {
   json.key("diff");
   write_diff(json, comparison.diff);
   text_or_null(json, "message", row.message);
+  row.verdict ? json.member("verdict", name_of(*row.verdict)) : json.key("verdict").null();
   json.end_object();
 }
 
@@ -142,7 +207,8 @@ std::string render(const Report& report, const RenderOptions&) {
   write_summary(json, report);
   json.key("first_divergence");
   write_first_divergence(json, report);
-  json.key("findings").begin_array().end_array();
+  json.key("findings");
+  write_findings(json, report);
   json.key("pairs");
   write_pairs(json, report.pairs);
   json.key("only_a");
@@ -150,7 +216,13 @@ std::string render(const Report& report, const RenderOptions&) {
   json.key("only_b");
   write_unpaired(json, report.only_b);
   json.key("analyses").begin_object().end_object();
-  json.member("notes", report.notes).end_object();
+  json.member("notes", report.notes).key("next_divergences");
+  write_next(json, report);
+  if (!report.trials.empty()) {
+    json.key("trials");
+    write_trials(json, report);
+  }
+  json.end_object();
   return json.take() + "\n";
 }
 

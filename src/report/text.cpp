@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/divergence_text.h"
 #include "report/renderer.h"
 #include "report/selection.h"
 #include "report/style.h"
@@ -74,24 +75,6 @@ std::string side_lines(const Report& report, const Style& style, std::size_t wid
                                      human_bytes(side.bytes))));
   };
   return line("a", a, report.a) + line("b", b, report.b) + "\n";
-}
-
-std::string names_of(const PairRow& row) {
-  const std::string a = printable(row.a.name), b = printable(row.b.name);
-  return a == b ? a : a + " → " + b;
-}
-
-std::string divergence_lines(const Report& report, const Style& style) {
-  if (!report.first_divergence) return "";
-  const FirstDivergence& first = *report.first_divergence;
-  const PairRow& row = report.pairs[first.pair];
-  std::string place = style(Tone::bold, names_of(row));
-  if (row.layer) place += fmt::format(", layer {}", *row.layer);
-  if (!row.stage.empty()) place += ", " + printable(row.stage);
-  std::string out = fmt::format("first divergence  {}\n", place);
-  if (!first.explanation.empty())
-    out += "  " + style(Tone::dim, printable(first.explanation, 1000)) + "\n";
-  return out;
 }
 
 std::string problem_lines(const Report& report, const RenderOptions& options, const Style& style) {
@@ -253,7 +236,7 @@ std::string render(const Report& report, const RenderOptions& options) {
          divergence_lines(report, style) + problem_lines(report, options, style) +
          note_lines(report, options, style) + pair_table(report, options, style) +
          unpaired_list(report.only_a, "a", options, style) +
-         unpaired_list(report.only_b, "b", options, style);
+         unpaired_list(report.only_b, "b", options, style) + trial_lines(report, style);
 }
 
 }  // namespace

@@ -34,10 +34,11 @@ TEST(Text, SaysWhenNothingIsLeftOver) {
 TEST(Text, NeverHidesWhatFailedOrWasLeftOver) {
   const std::string text = renderers::text.render(sample_report(), {});
   for (const std::string_view part :
-       {"first divergence  off, layer 1, query", "its inputs agree; its output does not",
-        "problem in a  evil.pkl: posix.system was not run", "└ b: deflate stream ends early",
-        "└ no common layout for [2, 3] and [7]", "only in a  1 tensor", "gone  f32 [4]",
-        "only in b  1 tensor", "note  layer 3 of b is taken for layer 1 of a"})
+       {"Diverges in layer 1 at query. Its inputs agree; its output does not.",
+        "first divergence: off", "problem in a  evil.pkl: posix.system was not run",
+        "└ b: deflate stream ends early", "└ no common layout for [2, 3] and [7]",
+        "only in a  1 tensor", "gone  f32 [4]", "only in b  1 tensor",
+        "note  layer 3 of b is taken for layer 1 of a"})
     EXPECT_TRUE(has(text, part)) << part << "\n" << text;
 }
 

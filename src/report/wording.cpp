@@ -70,7 +70,19 @@ std::string layout_text(const std::vector<Step>& steps) {
       out += shape_text(step.argument);
       continue;
     }
+    if (step.op == ops::kReplica || step.op == ops::kSum) {
+      out += counted(step.argument[0], "rank");
+      continue;
+    }
     out += fmt::format("axis {}", step.argument[0]);
+    if (step.op == ops::kConcat || step.op == ops::kConcatParts) {
+      out += " of " + counted(step.argument[1], "rank");
+      continue;
+    }
+    if (step.op == ops::kSelect) {
+      out += fmt::format(" from {}, {} of it", step.argument[1], step.argument[2]);
+      continue;
+    }
     const std::vector<uint64_t> sizes(step.argument.begin() + 1, step.argument.end());
     if (!sizes.empty()) out += " to " + shape_text(sizes);
   }

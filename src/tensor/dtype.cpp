@@ -1,5 +1,6 @@
 #include "tensor/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -107,6 +108,30 @@ void decode_small(SmallFloat layout, const std::byte* elements, std::size_t coun
     values[i] = small_float_value(std::to_integer<unsigned>(elements[i]), layout);
 }
 
+// The 16 bits of a float with so many bits of fraction: f16 has 10, bf16 has 7.
+uint16_t rounded_to_16(double value, int fraction_bits) {
+  const int bias = (1 << (14 - fraction_bits)) - 1;
+  const int infinity = (2 * bias + 1) << fraction_bits;
+  const int sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value)) return static_cast<uint16_t>(sign | infinity | 1);
+  if (std::isinf(value)) return static_cast<uint16_t>(sign | infinity);
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  exponent = std::max(exponent - 1, 1 - bias);  // Below that the steps get no smaller.
+  const double steps = std::nearbyint(std::ldexp(std::abs(value), fraction_bits - exponent));
+  // A normal number has at least 2^fraction_bits steps, which add the last one to the exponent.
+  const double pattern = std::ldexp(exponent + bias - 1, fraction_bits) + steps;
+  return static_cast<uint16_t>(sign | static_cast<int>(std::min<double>(pattern, infinity)));
+}
+
+template <class T, class Round>
+void encode_as(const double* values, std::size_t count, std::byte* elements, Round round) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const T element = round(values[i]);
+    std::memcpy(elements + i * sizeof(T), &element, sizeof(T));
+  }
+}
+
 }  // namespace
 
 const DTypeInfo& info(DType dtype) { return kTypes[static_cast<std::size_t>(dtype)]; }
@@ -201,6 +226,22 @@ void swap_bytes(DType dtype, std::byte* elements, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t low = 0, high = size - 1; low < high; ++low, --high)
       std::swap(elements[i * size + low], elements[i * size + high]);
+}
+
+bool can_encode(DType dtype) {
+  return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+void encode(DType dtype, const double* values, std::size_t count, std::byte* elements) {
+  const int fraction_bits = info(dtype).mantissa_bits;
+  if (dtype == DType::f64) {
+    encode_as<double>(values, count, elements, [](double value) { return value; });
+  } else if (dtype == DType::f32) {
+    encode_as<float>(values, count, elements, [](double v) { return static_cast<float>(v); });
+  } else {
+    encode_as<uint16_t>(values, count, elements,
+                        [&](double value) { return rounded_to_16(value, fraction_bits); });
+  }
 }
 
 }  // namespace tensordiff

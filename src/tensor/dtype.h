@@ -53,6 +53,12 @@ double decode_one(DType dtype, const std::byte* element);
 // `count` elements that lie next to each other, as float64. Complex ones give two values each.
 void decode(DType dtype, const std::byte* elements, std::size_t count, double* values);
 
+// Whether encode() knows the type.
+bool can_encode(DType dtype);
+
+// `count` values rounded to nearest, ties to even: f64, f32, f16 or bf16.
+void encode(DType dtype, const double* values, std::size_t count, std::byte* elements);
+
 // Reverses the bytes of each of `count` elements (of each part of complex ones) in place.
 void swap_bytes(DType dtype, std::byte* elements, std::size_t count);
 

@@ -18,6 +18,14 @@ std::size_t part_at(const View& view, std::span<const uint64_t> index) {
   return view.parts.size() - 1;
 }
 
+// One summand of a sum, as a view of its own.
+View term_of(const View& sum, std::size_t term) {
+  View view = sum;
+  view.terms = 1;
+  std::erase_if(view.parts, [&](const Part& part) { return part.term != term; });
+  return view;
+}
+
 void copy_strided(const std::byte* from, int64_t step_bytes, std::size_t item, std::size_t count,
                   std::byte* to) {
   const auto copy = [&]<std::size_t kItem>() {
@@ -52,6 +60,11 @@ std::byte unpack(ByteView bytes, uint64_t at, unsigned bits) {
 Result<Reader> Reader::open(const View& view) {
   Reader reader;
   reader.view_ = view;
+  if (view.terms > 1) {
+    for (std::size_t term = 0; term < view.terms; ++term)
+      reader.terms_.push_back(TRY(open(term_of(view, term))));
+    return reader;
+  }
   for (const Part& part : view.parts) reader.bytes_.push_back(TRY(part.source.open()));
   reader.in_place_ = view.contiguous() && !view.swapped && !is_packed(view.dtype);
   return reader;
@@ -62,6 +75,10 @@ const std::byte* Reader::raw(uint64_t first, std::size_t count,
   const std::size_t item = item_bytes(view_.dtype);
   if (in_place_) return bytes_[0].view.data() + (view_.parts[0].offset + first) * item;
   if (buffer.size() < count * item) buffer.resize(count * item);
+  if (!terms_.empty()) {
+    add_terms(first, count, buffer.data());
+    return buffer.data();
+  }
   gather(first, count, buffer.data());
   if (view_.swapped) swap_bytes(view_.dtype, buffer.data(), count);
   return buffer.data();
@@ -88,6 +105,11 @@ void Reader::values(uint64_t first, std::size_t count, double* out) const {
 }
 
 double Reader::value(uint64_t position) const {
+  if (!terms_.empty()) {
+    double sum = 0;
+    for (const Reader& term : terms_) sum += term.value(position);
+    return sum;
+  }
   std::byte element[16];
   const std::vector<uint64_t> index = index_at(view_.shape, position);
   if (index.empty()) {
@@ -99,7 +121,18 @@ double Reader::value(uint64_t position) const {
   return decode_one(view_.dtype, element);
 }
 
+// Adds in float64 and rounds once, to the type that all terms are stored in.
+void Reader::add_terms(uint64_t first, std::size_t count, std::byte* out) const {
+  std::vector<double> sums(count), values(count);
+  for (const Reader& term : terms_) {
+    term.values(first, count, values.data());
+    for (std::size_t i = 0; i < count; ++i) sums[i] += values[i];
+  }
+  encode(view_.dtype, sums.data(), count, out);
+}
+
 bool Reader::intact() const {
+  if (!std::ranges::all_of(terms_, &Reader::intact)) return false;
   return std::ranges::all_of(bytes_, [](const Bytes& bytes) { return bytes.intact(); });
 }
 

@@ -43,10 +43,12 @@ class Reader {
                 std::byte* out) const;
   void gather(uint64_t first, std::size_t count, std::byte* out) const;
   void gather_run(std::span<const uint64_t> index, std::size_t count, std::byte* out) const;
+  void add_terms(uint64_t first, std::size_t count, std::byte* out) const;
 
   View view_;
-  std::vector<Bytes> bytes_;  // One for each part.
-  bool in_place_ = false;     // Contiguous and in our byte order.
+  std::vector<Bytes> bytes_;   // One for each part.
+  std::vector<Reader> terms_;  // Of a sum: one for each summand; bytes_ is empty then.
+  bool in_place_ = false;      // Contiguous and in our byte order.
 };
 
 }  // namespace tensordiff

@@ -2,7 +2,8 @@
 //
 // A View gives the logical shape and the parts that fill it. A part is a box of the index space
 // with strided elements in some byte source; nearly every tensor has just one. Views are cheap
-// values: transposing, slicing or gathering shards makes a new View, never a copy of elements.
+// values: transposing, slicing or gathering shards makes a new View, never a copy of elements. Even
+// the sum of what several ranks hold is a View; its elements are added when they are read.
 
 #pragma once
 
@@ -22,6 +23,7 @@ struct Part {
   Strides strides;
   uint64_t offset = 0;  // Of the first element, in elements from the start of the source.
   ByteSource source;
+  std::size_t term = 0;  // Which summand it belongs to, where the view is a sum.
 };
 
 struct View {
@@ -29,6 +31,7 @@ struct View {
   bool swapped = false;  // Stored in the byte order this machine does not have.
   Shape shape;
   std::vector<Part> parts;
+  std::size_t terms = 1;  // Above 1 the view is a sum: the parts of each term fill the shape.
 
   uint64_t elements() const { return element_count(shape).value_or(0); }
   // One part, and its elements in row-major order without gaps.
@@ -39,9 +42,18 @@ struct Tensor {
   std::string name;
   View view;
   std::string fault;  // Why it cannot be read; empty when it can.
+  // What each rank holds, where it lies in pieces on several; `view` is then that of the first.
+  std::vector<View> shards = {};
 
   uint64_t elements() const { return view.elements(); }
   uint64_t bytes() const { return (view.elements() * info(view.dtype).bits + 7) / 8; }
+};
+
+// One of several tensors that are stored as one: the query of a fused query, key and value.
+struct Section {
+  std::string label;               // "q"
+  std::vector<uint64_t> elements;  // Of each of them, in the order in which they are stored.
+  std::size_t index = 0;           // Which of them it is.
 };
 
 // The view of `shape` that fills `source` in row-major order from its first byte on. Says what is

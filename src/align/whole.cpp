@@ -1,0 +1,224 @@
+// Tensor parallel code gives each rank a part of a tensor, and a dump has what each rank saw:
+//   - the same on all ranks (activations between blocks, norms),
+//   - consecutive pieces along one axis (heads, features); where there are fewer heads of keys and
+//     values than ranks, each piece on as many neighbouring ranks as it takes,
+//   - pieces of several tensors that are fused on each rank, [q|k|v] or [gate|up], so that the
+//     whole is all q, then all k, then all v,
+//   - summands (outputs of row-parallel layers before they are reduced).
+// Shapes leave more than one of these open, and the caller lets the values decide. Ranks are always
+// taken in the order of their numbers: a wrong order is a mistake, and stays one.
+
+#include "align/whole.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "align/evidence.h"
+#include "align/view.h"
+#include "base/text.h"
+
+namespace tensordiff {
+namespace {
+
+// How many heads of queries share one of keys and values, in models that exist, and 1 for none.
+constexpr uint64_t kQueriesPerKey[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32};
+// Groups in which query, key and value may be interleaved.
+constexpr uint64_t kGroupsMax = 256;
+
+using Shards = std::vector<View>;
+
+// Shards of one section along one axis, with what was done to each of them.
+struct Cut {
+  Shards shards;
+  Plan steps;
+  bool guess = false;
+};
+
+Result<void> check(const Shards& shards) {
+  for (std::size_t rank = 1; rank < shards.size(); ++rank) {
+    const View& first = shards[0];
+    const View& view = shards[rank];
+    if (view.dtype != first.dtype)
+      return Error("rank 0 has {}, rank {} has {}", name_of(first.dtype), rank,
+                   name_of(view.dtype));
+    if (view.shape.size() != first.shape.size() || view.swapped != first.swapped)
+      return Error("ranks do not fit together: rank 0 has {}, rank {} has {}",
+                   shape_text(first.shape), rank, shape_text(view.shape));
+  }
+  return {};
+}
+
+bool same_shapes(const Shards& shards) {
+  return std::ranges::all_of(shards, [&](const View& v) { return v.shape == shards[0].shape; });
+}
+
+// Whether the shapes agree but for this axis.
+bool fit_along(const Shards& shards, std::size_t axis) {
+  return std::ranges::all_of(shards, [&](const View& view) {
+    Shape shape = view.shape;
+    shape[axis] = shards[0].shape[axis];
+    return shape == shards[0].shape;
+  });
+}
+
+// Also where the values are too few, or too much the same, to correlate.
+bool look_alike(const View& a, const View& b) {
+  const AlignedPair pair{a, b, {}, ""};
+  return sampled_disagreement(pair) <= disagreement_max(a.elements(), 1) || samples_equal(pair);
+}
+
+class Gathering {
+ public:
+  Gathering(char side, const Cut& cut, std::vector<Whole>& wholes)
+      : side_(side), cut_(cut), shards_(cut.shards), ranks_(shards_.size()), wholes_(wholes) {}
+
+  void all() {
+    if (ranks_ == 1) {
+      add(shards_[0], {});
+      return;
+    }
+    const bool same = same_shapes(shards_);
+    const bool alike = same && std::ranges::all_of(shards_, [&](const View& view) {
+                         return &view == &shards_[0] || look_alike(shards_[0], view);
+                       });
+    if (alike) replica();
+    for (std::size_t axis = 0; axis < shards_[0].shape.size(); ++axis)
+      if (fit_along(shards_, axis)) along(axis);
+    // What is the same on all ranks is no summand.
+    if (same && !alike && can_encode(shards_[0].dtype))
+      add(summed(shards_), {side_, ops::kSum, {ranks_}});
+    // Copies that are not alike are still copies, if nothing else explains what they are.
+    if (same && !alike) replica();
+  }
+
+ private:
+  void replica() {
+    Whole& whole = add(shards_[0], {side_, ops::kReplica, {ranks_}});
+    for (std::size_t rank = 1; rank < ranks_; ++rank) {
+      whole.copies.push_back({side_, rank, 0, shards_[rank], shards_[0]});
+      whole.substitutes.push_back(shards_[rank]);
+    }
+  }
+
+  void along(std::size_t axis) {
+    add(concatenated(shards_, axis), {side_, ops::kConcat, {axis, ranks_, 1}});
+    if (!same_shapes(shards_)) return;
+    for (std::size_t copies = 2; copies < ranks_; ++copies)
+      if (ranks_ % copies == 0) copied(axis, copies);
+    const uint64_t size = shards_[0].shape[axis];
+    if (size % 2 == 0) in_parts(axis, {size / 2, size / 2});
+    for (const uint64_t queries : kQueriesPerKey) {
+      const uint64_t share = size / (queries + 2);
+      if (share * (queries + 2) == size) in_parts(axis, {queries * share, share, share});
+    }
+  }
+
+  // Each piece on `copies` neighbouring ranks.
+  void copied(std::size_t axis, std::size_t copies) {
+    Shards distinct;
+    for (std::size_t rank = 0; rank < ranks_; rank += copies) distinct.push_back(shards_[rank]);
+    Whole& whole = add(concatenated(distinct, axis), {side_, ops::kConcat, {axis, ranks_, copies}});
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+      const std::size_t like = rank - rank % copies;
+      if (rank != like) whole.copies.push_back({side_, rank, like, shards_[rank], shards_[like]});
+    }
+  }
+
+  void in_parts(std::size_t axis, const std::vector<uint64_t>& sizes) {
+    Shards parts;
+    uint64_t first = 0;
+    for (const uint64_t size : sizes) {
+      for (const View& shard : shards_) parts.push_back(narrowed(shard, axis, first, size));
+      first += size;
+    }
+    Step step{side_, ops::kConcatParts, {axis, ranks_}};
+    step.argument.insert(step.argument.end(), sizes.begin(), sizes.end());
+    add(concatenated(parts, axis), step).guess = true;
+  }
+
+  Whole& add(View view, const Step& step) {
+    Plan steps = cut_.steps;
+    if (!step.op.empty()) steps.push_back(step);
+    wholes_.push_back({std::move(view), std::move(steps), {}, {}, cut_.guess});
+    return wholes_.back();
+  }
+
+  char side_;
+  const Cut& cut_;
+  const Shards& shards_;
+  std::size_t ranks_;
+  std::vector<Whole>& wholes_;
+};
+
+// Where a section of an axis of this size lies, if its share of the elements is a share of the
+// axis.
+struct Range {
+  uint64_t first = 0, size = 0;
+};
+std::optional<Range> range_of(const Section& section, uint64_t axis_size) {
+  const uint64_t total =
+      std::accumulate(section.elements.begin(), section.elements.end(), uint64_t{0});
+  Range range;
+  for (std::size_t i = 0; i < section.elements.size(); ++i) {
+    const std::optional<uint64_t> scaled = checked_mul(axis_size, section.elements[i]);
+    if (total == 0 || !scaled || *scaled % total != 0) return std::nullopt;
+    if (i < section.index) range.first += *scaled / total;
+    if (i == section.index) range.size = *scaled / total;
+  }
+  return range;
+}
+
+// The section of every shard along one axis.
+std::optional<Cut> cut_along(char side, const Operand& operand, std::size_t axis) {
+  Cut cut;
+  for (const View& shard : operand.shards) {
+    const std::optional<Range> range = range_of(*operand.section, shard.shape[axis]);
+    if (!range) return std::nullopt;
+    const Step step{side, ops::kSelect, {axis, range->first, range->size}};
+    if (cut.steps.empty()) cut.steps.push_back(step);
+    cut.shards.push_back(apply(step, shard));
+  }
+  return cut;
+}
+
+// The section where the axis is a number of groups that each hold some of all sections.
+std::optional<Cut> cut_in_groups(char side, const View& view, std::size_t axis,
+                                 const Section& section, uint64_t groups) {
+  const std::optional<Range> range = range_of(section, view.shape[axis] / groups);
+  if (!range) return std::nullopt;
+  Cut cut;
+  cut.guess = true;
+  cut.steps = {{side, ops::kSplit, {axis, groups, view.shape[axis] / groups}},
+               {side, ops::kSelect, {axis + 1, range->first, range->size}}};
+  cut.shards = {view};
+  for (const Step& step : cut.steps) cut.shards[0] = apply(step, std::move(cut.shards[0]));
+  return cut;
+}
+
+std::vector<Cut> cuts_of(char side, const Operand& operand) {
+  if (!operand.section) return {{operand.shards, {}}};
+  std::vector<Cut> cuts;
+  const View& first = operand.shards[0];
+  const std::size_t rank = first.shape.size();
+  for (std::size_t axis = 0; axis < rank; ++axis)
+    if (std::optional<Cut> cut = cut_along(side, operand, axis)) cuts.push_back(std::move(*cut));
+  for (std::size_t axis = 0; operand.shards.size() == 1 && axis < rank; ++axis) {
+    for (uint64_t groups = 2; groups <= std::min(first.shape[axis] / 2, kGroupsMax); ++groups) {
+      if (first.shape[axis] % groups != 0) continue;
+      if (std::optional<Cut> cut = cut_in_groups(side, first, axis, *operand.section, groups))
+        cuts.push_back(std::move(*cut));
+    }
+  }
+  return cuts;
+}
+
+}  // namespace
+
+Result<std::vector<Whole>> wholes_of(char side, const Operand& operand) {
+  TRY(check(operand.shards));
+  std::vector<Whole> wholes;
+  for (const Cut& cut : cuts_of(side, operand)) Gathering(side, cut, wholes).all();
+  return wholes;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,22 @@
+// What a tensor could be as a whole, where it is stored in pieces: on several ranks, or beside
+// others in one fused tensor.
+
+#pragma once
+
+#include "align/aligner.h"
+
+namespace tensordiff {
+
+struct Whole {
+  View view;
+  Plan steps;
+  std::vector<Copy> copies;
+  std::vector<View> substitutes;  // Copies of all of it: any of them may speak for its layout.
+  bool guess = false;             // Only the values can confirm it.
+};
+
+// All the ways to put it together, the likeliest first; one where it is not in pieces. An error
+// says why the ranks cannot belong to one tensor.
+Result<std::vector<Whole>> wholes_of(char side, const Operand& operand);
+
+}  // namespace tensordiff

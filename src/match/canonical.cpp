@@ -1,0 +1,247 @@
+// Names are split into words at dots, slashes, dashes and underscores. The number after a word for
+// a layer is the layer, the number after "experts" the expert, the last word may be a parameter;
+// what is left is looked up below, as it is and without the wrappers at its start.
+//
+// The table has the spellings of Hugging Face (GPT-2, Llama, Mistral, Qwen, NeoX, OPT, BERT, ViT),
+// GGUF, Megatron, the original Llama, timm, torchvision and of common captures by module path.
+
+#include "match/canonical.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <unordered_map>
+#include <vector>
+
+#include "base/text.h"
+
+namespace tensordiff {
+namespace {
+
+struct Row {
+  std::string_view role;
+  std::string_view spellings;  // Words joined by dots, spellings by spaces.
+};
+
+// Within a layer. '@' stands for q, k and v, '#' for query, key and value: three rows in one.
+constexpr Row kInLayer[] = {
+    {"attn_norm",
+     "ln.1 ln1 ln.attn attn.ln norm1 norm.1 input.layernorm input.layer.norm input.norm attn.norm "
+     "attention.norm self.attn.layer.norm layernorm.before pre.attn.norm pre.attention.norm "
+     "pre.attn.layernorm attn.layernorm attention.layernorm pre.attention.layernorm"},
+    {"@",
+     "@ # w@ @.proj @.lin to.@ attn.@ attn.# attn.@.proj attn.w@ attn.to.@ self.attn.@ self.attn.# "
+     "self.attn.@.proj attention.@ attention.# attention.w@ attention.@.proj attention.@.lin "
+     "attention.self.# attention.attention.# self.attention.@ self.attention.# "
+     "self.attention.@.proj linear.@ self.@ self.#"},
+    {"@_norm",
+     "@.norm #.norm @.layernorm attn.@.norm self.attn.@.norm self.attention.@.layernorm "
+     "self.attn.@.layernorm attention.@.norm"},
+    {"qkv",
+     "qkv c.attn w.pack wqkv qkv.proj linear.qkv query.key.value in.proj to.qkv attn.c.attn "
+     "attn.qkv attn.qkv.proj attn.in.proj attn.wqkv attn.to.qkv self.attn.qkv self.attn.qkv.proj "
+     "self.attn.in.proj self.attn.w.pack self.attention.qkv self.attention.in.proj mixer.wqkv "
+     "self.attention.linear.qkv self.attention.query.key.value attention.qkv attention.wqkv "
+     "attention.qkv.proj attention.query.key.value"},
+    {"attn_heads",
+     "attn.heads heads.out attn.heads.out attention.heads core.attention core.attn attn.core "
+     "self.attention.core.attention context attn.context attn.ctx attn.z attn.hook.z attn.values "
+     "attn.mix heads self.attn.heads.out self.attn.heads"},
+    {"attn_out",
+     "o wo o.proj out.proj linear.proj c.proj attn.out attn.output attn.o attn.wo attn.c.proj "
+     "attn.o.proj attn.proj attn.out.proj attn.dense attn.projection self.attn.o.proj "
+     "self.attn.out.proj self.attn.dense self.attn.proj attention.o attention.wo attention.o.proj "
+     "attention.out attention.out.proj attention.out.lin attention.dense attention.proj "
+     "attention.output.dense self.attention.linear.proj self.attention.dense self.attention.out "
+     "self.attention.out.proj attn.to.out.0"},
+    {"attn", "attn self.attn attention self.attention attn.block attn.module mixer"},
+    {"mlp_norm",
+     "ln.2 ln2 ln.mlp mlp.ln norm2 norm.2 post.attention.layernorm post.attention.layer.norm "
+     "post.attention.norm post.attn.norm ffn.norm mlp.norm ffn.ln final.layer.norm layernorm.after "
+     "pre.mlp.layernorm pre.mlp.norm pre.ffn.norm mlp.layernorm ffn.layernorm "
+     "pre.feedforward.layernorm"},
+    {"post_mlp_norm", "post.feedforward.layernorm post.ffn.norm post.ffw.norm post.mlp.norm"},
+    {"gate",
+     "gate w1 gate.proj mlp.gate mlp.w1 mlp.gate.proj ffn.gate ffn.w1 ffn.gate.proj "
+     "feed.forward.w1 feed.forward.gate.proj block.sparse.moe.w1 moe.w1"},
+    {"up",
+     "up w3 up.proj fc fc1 c.fc fc.in linear1 mlp.up mlp.w3 mlp.up.proj mlp.fc mlp.fc1 mlp.c.fc "
+     "mlp.fc.in mlp.in mlp.lin1 mlp.linear.fc1 mlp.linear.1 mlp.0 mlp.dense.h.to.4h ffn.up ffn.w3 "
+     "ffn.fc1 ffn.in ffn.lin1 ffn.up.proj feed.forward.w3 feed.forward.up.proj intermediate.dense "
+     "block.sparse.moe.w3 moe.w3 mlp.hidden"},
+    {"gate_up",
+     "gate.up gate.up.proj mlp.gate.up mlp.gate.up.proj ffn.gate.up ffn.gate.up.proj "
+     "feed.forward.w13 mlp.w13"},
+    {"act",
+     "act act.fn activation gelu silu mlp.act mlp.act.fn mlp.activation mlp.gelu mlp.silu mlp.1 "
+     "mlp.nonlin ffn.act ffn.activation intermediate.act intermediate.intermediate.act.fn "
+     "feed.forward.act"},
+    {"down",
+     "down w2 fc2 down.proj fc.out linear2 mlp.down mlp.w2 mlp.fc2 mlp.out mlp.proj mlp.output "
+     "mlp.down.proj mlp.c.proj mlp.fc.out mlp.lin2 mlp.linear.fc2 mlp.linear.2 mlp.2 mlp.3 "
+     "mlp.dense.4h.to.h ffn.down ffn.w2 ffn.fc2 ffn.out ffn.lin2 ffn.output ffn.down.proj "
+     "feed.forward.w2 feed.forward.down.proj output.dense block.sparse.moe.w2 moe.w2"},
+    {"mlp", "mlp ffn feed.forward moe block.sparse.moe mlp.block"},
+    {"router", "router mlp.router block.sparse.moe.gate ffn.gate.inp moe.gate moe.router"},
+    {"input", "input in layer.input block.input resid.pre hidden.in"},
+    {"middle", "resid.mid ffn.inp post.attn post.attn.resid attn.resid"},
+    {"output",
+     " output out layer.output block.output layer.out hidden hidden.out hidden.states resid.post "
+     "residual resid l.out"},
+};
+
+constexpr Row kOutside[] = {
+    {"tokens",
+     "wte embed embed.tokens embed.token token.embd tok.embd tok.embeddings token.embedding "
+     "token.embeddings word.embeddings embedding embeddings tokens embedding.word.embeddings "
+     "embeddings.word.embeddings embeddings.tokens embedding.tokens embed.in embed.wte"},
+    {"positions",
+     "wpe pos.embd position.embd embed.positions embed.position position.embeddings pos.embed "
+     "pos.embedding position.embedding positions embeddings.position.embeddings "
+     "embedding.position.embeddings embeddings.positions embedding.positions embed.wpe"},
+    {"final_norm",
+     "ln.f norm.f norm ln.final ln.out output.norm final.norm final.layernorm final.layer.norm "
+     "post.layernorm layernorm final.ln norm.final ln.post fc.norm"},
+    {"head",
+     "lm.head head output output.layer logits unembed embed.out classifier result.output "
+     "final.logits heads.head score lm.head.out"},
+};
+
+constexpr std::array<std::string_view, 8> kLayerWords = {"layers", "layer", "h",         "blocks",
+                                                         "block",  "blk",   "resblocks", "l"};
+constexpr std::array<std::string_view, 3> kExpertWords = {"experts", "expert", "exps"};
+// "model.", "_orig_mod.", "text_model.": what a whole model is wrapped in.
+constexpr std::array<std::string_view, 20> kWrappers = {
+    "model",   "module", "transformer", "orig",     "mod",      "base",   "decoder",
+    "encoder", "gpt",    "neox",        "backbone", "net",      "bert",   "roberta",
+    "vit",     "text",   "opt",         "llama",    "language", "network"};
+constexpr std::array<std::string_view, 5> kParameters = {"weight", "bias", "gamma", "beta",
+                                                         "scale"};
+
+using Words = std::vector<std::string>;
+using Table = std::unordered_map<std::string, std::string>;
+
+template <class List>
+bool contains(const List& list, std::string_view word) {
+  return std::ranges::find(list, word) != std::ranges::end(list);
+}
+
+std::string replaced(std::string text, char mark, std::string_view with) {
+  for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += with.size())
+    text.replace(at, 1, with);
+  return text;
+}
+
+void add_rows(const Row& row, Table& table) {
+  constexpr std::pair<std::string_view, std::string_view> kLetters[] = {
+      {"q", "query"}, {"k", "key"}, {"v", "value"}};
+  for (const auto& [letter, word] : kLetters) {
+    const std::string role = replaced(std::string(row.role), '@', letter);
+    for (const std::string_view spelling : split(row.spellings, ' '))
+      table.emplace(replaced(replaced(std::string(spelling), '@', letter), '#', word), role);
+  }
+}
+
+template <class Rows>
+Table table_of(const Rows& rows) {
+  Table table;
+  for (const Row& row : rows) add_rows(row, table);
+  return table;
+}
+
+Words words_of(std::string_view name) {
+  Words words;
+  std::string word;
+  for (const char c : lower(name)) {
+    if (c != '.' && c != '/' && c != '_' && c != '-') {
+      word += c;
+    } else if (!word.empty()) {
+      words.push_back(std::move(word));
+      word.clear();
+    }
+  }
+  if (!word.empty()) words.push_back(std::move(word));
+  return words;
+}
+
+std::optional<int64_t> number_of(std::string_view word) {
+  int64_t value = 0;
+  const char* const end = word.data() + word.size();
+  const auto [after, error] = std::from_chars(word.data(), end, value);
+  if (error != std::errc() || after != end || word.empty() || word[0] == '-') return std::nullopt;
+  return value;
+}
+
+// Takes the first of `markers` that a number follows out of the words, with all that stands before
+// it; "layer3" counts as both.
+bool take_layer(Words& words, int64_t& layer) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    for (const std::string_view marker : kLayerWords) {
+      std::size_t used = 0;
+      if (words[i] == marker && i + 1 < words.size() && number_of(words[i + 1])) {
+        layer = *number_of(words[i + 1]);
+        used = 2;
+      } else if (words[i].starts_with(marker) && number_of(words[i].substr(marker.size()))) {
+        layer = *number_of(words[i].substr(marker.size()));
+        used = 1;
+      }
+      if (used == 0) continue;
+      words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i + used));
+      return true;
+    }
+  }
+  return false;
+}
+
+int64_t take_expert(Words& words) {
+  for (auto at = words.begin(); at != words.end(); ++at) {
+    if (!contains(kExpertWords, *at)) continue;
+    at = words.erase(at);
+    const auto number = at == words.end() ? std::nullopt : number_of(*at);
+    if (number) words.erase(at);
+    return number.value_or(CanonicalName::kAll);
+  }
+  return CanonicalName::kNone;
+}
+
+std::string take_parameter(Words& words) {
+  if (words.empty() || !contains(kParameters, words.back())) return "";
+  std::string parameter = std::move(words.back());
+  words.pop_back();
+  if (parameter == "gamma" || parameter == "scale") return "weight";
+  if (parameter == "beta") return "bias";
+  return parameter;
+}
+
+std::string joined(const Words& words, std::size_t from) {
+  std::string text;
+  for (std::size_t i = from; i < words.size(); ++i) {
+    if (i > from) text += '.';
+    text += words[i];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<CanonicalName> canonical_name(std::string_view name) {
+  static const Table kLayerTable = table_of(kInLayer);
+  static const Table kOutsideTable = table_of(kOutside);
+  CanonicalName found;
+  Words words = words_of(name);
+  const bool in_layer = take_layer(words, found.layer);
+  found.expert = in_layer ? take_expert(words) : CanonicalName::kNone;
+  found.parameter = take_parameter(words);
+  const Table& table = in_layer ? kLayerTable : kOutsideTable;
+  for (std::size_t from = 0; in_layer || from < words.size(); ++from) {
+    const auto row = table.find(joined(words, from));
+    if (row != table.end()) {
+      found.role = row->second;
+      return found;
+    }
+    if (in_layer || !contains(kWrappers, words[from])) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tensordiff

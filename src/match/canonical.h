@@ -1,0 +1,29 @@
+// What a tensor's name means in the common conventions for naming the parts of a transformer.
+
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tensordiff {
+
+// The same for all names that mean the same: "transformer.h.3.attn.c_attn.weight" and
+// "blk.3.attn_qkv.weight" are both qkv, weight, of layer 3.
+struct CanonicalName {
+  static constexpr int64_t kNone = -1;
+  static constexpr int64_t kAll = -2;  // All experts in one tensor.
+
+  int64_t layer = kNone;
+  int64_t expert = kNone;
+  std::string role;       // A row of the table in canonical.cpp.
+  std::string parameter;  // "weight", "bias"; "" for what a module puts out.
+
+  auto operator<=>(const CanonicalName&) const = default;
+};
+
+// Nothing where the name follows no convention that we know.
+std::optional<CanonicalName> canonical_name(std::string_view name);
+
+}  // namespace tensordiff

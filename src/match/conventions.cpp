@@ -1,0 +1,74 @@
+// Pairs names that mean the same in the conventions of canonical.h.
+//
+// A meaning that two tensors of one side have pairs neither of them, and says so.
+
+#include <map>
+
+#include "base/text.h"
+#include "match/canonical.h"
+#include "match/matcher.h"
+
+namespace tensordiff {
+namespace {
+
+// By meaning. Nothing where several tensors have it.
+using ByMeaning = std::map<CanonicalName, std::optional<std::size_t>>;
+
+ByMeaning by_meaning(const Catalog& catalog, const std::vector<std::size_t>& free, char side,
+                     std::vector<std::string>& notes) {
+  ByMeaning result;
+  std::size_t ambiguous = 0;
+  std::string example;
+  for (const std::size_t tensor : free) {
+    const std::string& name = catalog.tensors[tensor].name;
+    std::optional<CanonicalName> meaning = canonical_name(name);
+    if (!meaning) continue;
+    const auto [at, first] = result.emplace(std::move(*meaning), tensor);
+    if (first) continue;
+    if (at->second && ambiguous++ == 0)
+      example = fmt::format("'{}' and '{}'", printable(catalog.tensors[*at->second].name),
+                            printable(name));
+    at->second.reset();
+  }
+  if (ambiguous > 0)
+    notes.push_back(fmt::format("{} of {} mean the same by convention{}: not paired by it", example,
+                                side, ambiguous > 1 ? ", and others too" : ""));
+  return result;
+}
+
+// The up projection of a gated model may hold the gate as well; that is for the fused strategy.
+bool is_fused(const ByMeaning& other, const CanonicalName& meaning, const Tensor& tensor,
+              const Tensor& partner) {
+  CanonicalName gate = meaning;
+  gate.role = "gate";
+  return meaning.role == "up" && other.contains(gate) &&
+         tensor.elements() == 2 * partner.elements();
+}
+
+Proposal propose(const MatchInput& input) {
+  Proposal proposal;
+  const ByMeaning of_a = by_meaning(input.a, input.free_a, 'a', proposal.notes);
+  const ByMeaning of_b = by_meaning(input.b, input.free_b, 'b', proposal.notes);
+  for (const auto& [meaning, a] : of_a) {
+    const auto found = of_b.find(meaning);
+    if (!a || found == of_b.end() || !found->second) continue;
+    const Tensor& tensor_a = input.a.tensors[*a];
+    const Tensor& tensor_b = input.b.tensors[*found->second];
+    if (is_fused(of_b, meaning, tensor_a, tensor_b) || is_fused(of_a, meaning, tensor_b, tensor_a))
+      continue;
+    proposal.pairs.push_back(
+        {.a = *a, .b = *found->second, .layer = {}, .stage = {}, .matched_by = {}});
+  }
+  if (proposal.pairs.empty()) proposal.notes.clear();  // Then these are no conventions in use.
+  return proposal;
+}
+
+}  // namespace
+
+constinit const Matcher matchers::conventions = {
+    .name = "conventions",
+    .summary = "the names mean the same in known naming schemes",
+    .propose = propose,
+};
+
+}  // namespace tensordiff

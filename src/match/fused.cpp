@@ -1,0 +1,135 @@
+// Pairs the parts of a tensor in which one side has fused what the other keeps apart: query, key
+// and value, gate and up, all the experts of a layer. One row for each part.
+
+#include <map>
+#include <set>
+
+#include "match/canonical.h"
+#include "match/matcher.h"
+
+namespace tensordiff {
+namespace {
+
+struct Fusion {
+  std::string_view whole;
+  std::vector<std::string_view> parts;  // In the order in which they are stored.
+};
+
+const std::vector<Fusion>& fusions() {
+  static const std::vector<Fusion> kFusions = {
+      {"qkv", {"q", "k", "v"}},
+      {"gate_up", {"gate", "up"}},
+      {"up", {"gate", "up"}},  // Megatron's linear_fc1 of a gated model.
+  };
+  return kFusions;
+}
+
+using ByMeaning = std::map<CanonicalName, std::size_t>;
+
+// A meaning that several tensors have is left out.
+ByMeaning by_meaning(const Catalog& catalog, const std::vector<std::size_t>& free) {
+  ByMeaning result;
+  std::set<CanonicalName> ambiguous;
+  for (const std::size_t tensor : free)
+    if (const auto meaning = canonical_name(catalog.tensors[tensor].name))
+      if (!result.emplace(*meaning, tensor).second) ambiguous.insert(*meaning);
+  for (const CanonicalName& meaning : ambiguous) result.erase(meaning);
+  return result;
+}
+
+// The tensors that one fused tensor could hold, with what to call each.
+struct Parts {
+  std::vector<std::size_t> tensors;
+  std::vector<std::string> labels;
+};
+
+Parts parts_by_role(const ByMeaning& separate, const CanonicalName& whole, const Fusion& fusion) {
+  Parts parts;
+  for (const std::string_view role : fusion.parts) {
+    CanonicalName part = whole;
+    part.role = role;
+    const auto found = separate.find(part);
+    if (found == separate.end()) return {};
+    parts.tensors.push_back(found->second);
+    parts.labels.emplace_back(role);
+  }
+  return parts;
+}
+
+Parts parts_by_expert(const ByMeaning& separate, const CanonicalName& whole) {
+  Parts parts;
+  CanonicalName part = whole;
+  for (part.expert = 0;; ++part.expert) {
+    const auto found = separate.find(part);
+    if (found == separate.end()) break;
+    parts.tensors.push_back(found->second);
+    parts.labels.push_back(std::to_string(part.expert));
+  }
+  return parts;
+}
+
+class Fused {
+ public:
+  // `a_is_whole`: the fused tensors are of a.
+  Fused(const Catalog& whole, const Catalog& separate, bool a_is_whole, Proposal& proposal)
+      : whole_(whole), separate_(separate), a_is_whole_(a_is_whole), proposal_(proposal) {}
+
+  void find(const ByMeaning& wholes, const ByMeaning& separate) {
+    for (const auto& [meaning, tensor] : wholes) {
+      if (meaning.expert == CanonicalName::kAll && add(tensor, parts_by_expert(separate, meaning)))
+        continue;
+      for (const Fusion& fusion : fusions())
+        if (meaning.role == fusion.whole && add(tensor, parts_by_role(separate, meaning, fusion)))
+          break;
+    }
+  }
+
+ private:
+  bool add(std::size_t whole, const Parts& parts) {
+    if (parts.tensors.size() < 2) return false;
+    Section section;
+    uint64_t sum = 0;
+    bool sharded = !whole_.tensors[whole].shards.empty();
+    for (const std::size_t part : parts.tensors) {
+      const Tensor& tensor = separate_.tensors[part];
+      section.elements.push_back(tensor.elements());
+      sum += tensor.elements();
+      sharded |= !tensor.shards.empty();
+    }
+    if (!sharded && sum != whole_.tensors[whole].elements()) return false;
+    for (std::size_t i = 0; i < parts.tensors.size(); ++i) {
+      section.index = i;
+      section.label = parts.labels[i];
+      Pair pair;
+      pair.a = a_is_whole_ ? whole : parts.tensors[i];
+      pair.b = a_is_whole_ ? parts.tensors[i] : whole;
+      (a_is_whole_ ? pair.section_a : pair.section_b) = section;
+      proposal_.pairs.push_back(std::move(pair));
+    }
+    return true;
+  }
+
+  const Catalog& whole_;
+  const Catalog& separate_;
+  bool a_is_whole_;
+  Proposal& proposal_;
+};
+
+Proposal propose(const MatchInput& input) {
+  Proposal proposal;
+  const ByMeaning a = by_meaning(input.a, input.free_a);
+  const ByMeaning b = by_meaning(input.b, input.free_b);
+  Fused(input.a, input.b, true, proposal).find(a, b);
+  Fused(input.b, input.a, false, proposal).find(b, a);
+  return proposal;
+}
+
+}  // namespace
+
+constinit const Matcher matchers::fused = {
+    .name = "fused",
+    .summary = "one side holds in one tensor what the other keeps apart",
+    .propose = propose,
+};
+
+}  // namespace tensordiff

@@ -1,0 +1,166 @@
+// Pairs what is left by the values alone, where names say nothing: tensors whose signatures are
+// near each other and far from all others of both sides.
+//
+// Values that a mistake has changed have no near signature. So what was found is read as a rule:
+// where "h.0.foo" is "layers.0.bar", "h.1.foo" is "layers.1.bar", whatever is in it.
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "match/matcher.h"
+#include "match/signature.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr uint64_t kElementsMin = 8;         // A few numbers agree by chance.
+constexpr uint64_t kElementsMax = 1 << 24;   // Larger ones are not read just to find a partner.
+constexpr std::size_t kTensorsMax = 20'000;  // On one side; more would take too long to read.
+// In standard errors: rounding to bf16 in every layer stays below a tenth of one.
+constexpr double kNear = 0.3;
+constexpr double kClearlyNearer = 4;
+
+using Signatures = std::vector<Signature>;  // In the order of the free tensors.
+
+Signatures signatures_of(const Catalog& catalog, const std::vector<std::size_t>& free) {
+  Signatures result(free.size());
+  for_each_index(free.size(), [&](std::size_t i) {
+    const Tensor& tensor = catalog.tensors[free[i]];
+    if (tensor.elements() >= kElementsMin) result[i] = signature_of(tensor, kElementsMax);
+  });
+  return result;
+}
+
+// The nearest of the others, and how far the one after it is.
+struct Nearest {
+  std::size_t index = 0;
+  double distance = std::numeric_limits<double>::infinity();
+  double next = std::numeric_limits<double>::infinity();
+};
+
+std::vector<Nearest> nearest_of(const Signatures& from, const Signatures& to) {
+  std::multimap<uint64_t, std::size_t> by_size;
+  for (std::size_t i = 0; i < to.size(); ++i)
+    if (to[i].elements > 0) by_size.emplace(to[i].elements, i);
+  std::vector<Nearest> result(from.size());
+  for_each_index(from.size(), [&](std::size_t i) {
+    const auto [first, last] = by_size.equal_range(from[i].elements);
+    for (auto at = first; at != last; ++at) {
+      const double here = distance(from[i], to[at->second]);
+      if (here < result[i].distance) {
+        result[i] = {at->second, here, result[i].distance};
+      } else {
+        result[i].next = std::min(result[i].next, here);
+      }
+    }
+  });
+  return result;
+}
+
+bool clear(const Nearest& nearest) {
+  return nearest.distance <= kNear && nearest.distance * kClearlyNearer < nearest.next;
+}
+
+// A name as a pattern and its numbers: "h.0.foo" is "h.#.foo" with 0.
+struct Pattern {
+  std::string text;
+  std::vector<std::string> numbers;
+};
+
+Pattern pattern_of(std::string_view name) {
+  Pattern pattern;
+  for (std::size_t at = 0; at < name.size();) {
+    std::size_t end = at;
+    while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
+    if (end == at) {
+      pattern.text += name[at++];
+      continue;
+    }
+    pattern.text += '#';
+    pattern.numbers.emplace_back(name.substr(at, end - at));
+    at = end;
+  }
+  return pattern;
+}
+
+// Which pattern of b answers to which of a, as far as what was paired is of one mind.
+class Rules {
+ public:
+  void learn(const Pattern& a, const Pattern& b) {
+    if (a.numbers != b.numbers || a.numbers.empty()) return;
+    b_of_a_[a.text].insert(b.text);
+    a_of_b_[b.text].insert(a.text);
+  }
+  const std::string* partner(const std::string& a) const {
+    const auto found = b_of_a_.find(a);
+    if (found == b_of_a_.end() || found->second.size() != 1) return nullptr;
+    const std::string& b = *found->second.begin();
+    return a_of_b_.at(b).size() == 1 ? &b : nullptr;
+  }
+
+ private:
+  std::map<std::string, std::set<std::string>> b_of_a_, a_of_b_;
+};
+
+void extend(const MatchInput& input, Proposal& proposal) {
+  Rules rules;
+  std::set<std::size_t> taken_a, taken_b;
+  for (const Pair& pair : proposal.pairs) {
+    rules.learn(pattern_of(input.a.tensors[pair.a].name), pattern_of(input.b.tensors[pair.b].name));
+    taken_a.insert(pair.a);
+    taken_b.insert(pair.b);
+  }
+  std::map<std::pair<std::string, std::vector<std::string>>, std::size_t> free_b;
+  for (const std::size_t b : input.free_b) {
+    if (taken_b.contains(b)) continue;
+    Pattern pattern = pattern_of(input.b.tensors[b].name);
+    free_b.emplace(std::pair(std::move(pattern.text), std::move(pattern.numbers)), b);
+  }
+  for (const std::size_t a : input.free_a) {
+    if (taken_a.contains(a)) continue;
+    const Pattern pattern = pattern_of(input.a.tensors[a].name);
+    const std::string* partner = rules.partner(pattern.text);
+    const auto found = partner ? free_b.find({*partner, pattern.numbers}) : free_b.end();
+    if (found == free_b.end()) continue;
+    proposal.pairs.push_back(
+        {.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}});
+  }
+}
+
+Proposal propose(const MatchInput& input) {
+  Proposal proposal;
+  if (input.free_a.empty() || input.free_b.empty()) return proposal;
+  if (input.free_a.size() > kTensorsMax || input.free_b.size() > kTensorsMax) {
+    proposal.notes.push_back(
+        fmt::format("more than {} tensors have no partner by name: their "
+                    "values were not searched",
+                    human_count(kTensorsMax)));
+    return proposal;
+  }
+  const Signatures a = signatures_of(input.a, input.free_a);
+  const Signatures b = signatures_of(input.b, input.free_b);
+  const std::vector<Nearest> of_a = nearest_of(a, b);
+  const std::vector<Nearest> of_b = nearest_of(b, a);
+  for (std::size_t i = 0; i < of_a.size(); ++i)
+    if (clear(of_a[i]) && clear(of_b[of_a[i].index]) && of_b[of_a[i].index].index == i)
+      proposal.pairs.push_back({.a = input.free_a[i],
+                                .b = input.free_b[of_a[i].index],
+                                .layer = {},
+                                .stage = {},
+                                .matched_by = {}});
+  extend(input, proposal);
+  return proposal;
+}
+
+}  // namespace
+
+constinit const Matcher matchers::value = {
+    .name = "value",
+    .summary = "the values are the same, up to rounding and the order of the axes",
+    .propose = propose,
+};
+
+}  // namespace tensordiff

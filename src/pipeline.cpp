@@ -216,8 +216,12 @@ Result<void> explain(const Request& request, const Catalog& a, const Matching& m
 
 Result<Report> compare_models(const Request& request) {
   // Read the indexes of both sides. Tensor bytes stay on disk until somebody samples or compares.
-  Catalog a = TRY(open_model(request.a, request.open));
-  Catalog b = TRY(open_model(request.b, request.open));
+  Result<Catalog> opened[2] = {Catalog(), Catalog()};
+  for_each_index(2, [&](std::size_t side) {
+    opened[side] = open_model(side == 0 ? request.a : request.b, request.open);
+  });
+  Catalog a = TRY(std::move(opened[0]));
+  Catalog b = TRY(std::move(opened[1]));
   const NameFilter filter = TRY(NameFilter::make(request.paths, request.ignore_regex));
   filter.apply(a);
   filter.apply(b);
@@ -238,9 +242,9 @@ Result<Report> compare_models(const Request& request) {
   Request with_progress = request;
   std::atomic<uint64_t> done = 0;
   if (request.progress) {
-    const uint64_t total = a.elements();
-    with_progress.compare.on_progress = [&, total](uint64_t elements) {
-      request.progress(done += elements, total);
+    const uint64_t total = a.bytes() + b.bytes();
+    with_progress.compare.on_progress = [&, total](uint64_t bytes) {
+      request.progress(std::min(done += bytes, total), total);
     };
   }
   std::vector<AlignedPair> aligned(report.pairs.size());

@@ -31,7 +31,7 @@ TESTED_BY = {
     "src/align/align_test.cpp": """src/align/ axes evidence merged permuted same_shape truncated
                                    unit_axes""",
     "src/compare/compare_test.cpp": "src/compare/ measure traversal ulp",
-    "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference sums vector",
+    "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference steps sums vector",
     "src/diagnose/diagnosis_test.cpp": """src/diagnose/ attention attention_mask attention_scale
                                    axis_permutation block_permutation blocks cast diagnose fit
                                    head_mapping interleave matrix nonfinite norm_epsilon

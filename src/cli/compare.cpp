@@ -191,7 +191,7 @@ constexpr Option kOutput[] = {
 };
 
 constexpr Option kSpeed[] = {
-    {"--memory-limit", "BYTES", "memory to stay below, beyond mapped files",
+    {"--memory-limit", "BYTES", "accepted; memory does not grow with the size of the tensors",
      [](Settings&, std::string_view text) -> Result<void> {
        TRY(parse_size(text));
        return {};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "report/json_values.h"
 #include "report/renderer.h"
 
@@ -165,13 +166,30 @@ void write_pair(JsonWriter& json, const PairRow& row) {
   json.end_object();
 }
 
+// One line for each pair. There may be a hundred thousand, so they are written in parallel, a batch
+// at a time.
+void write_pairs(JsonWriter& json, const std::vector<PairRow>& rows) {
+  constexpr std::size_t kBatch = 4096;
+  json.begin_array();
+  for (std::size_t first = 0; first < rows.size(); first += kBatch) {
+    std::vector<std::string> lines(std::min(kBatch, rows.size() - first));
+    for_each_index(lines.size(), [&](std::size_t i) {
+      JsonWriter line;
+      write_pair(line, rows[first + i]);
+      lines[i] = line.take();
+    });
+    for (const std::string& line : lines) json.raw(line);
+  }
+  json.end_array();
+}
+
 void write_unpaired(JsonWriter& json, const std::vector<Report::Unpaired>& tensors) {
   json.begin_array();
   for (const Report::Unpaired& tensor : tensors) {
     json.begin_object().member("name", tensor.id.name);
     json.member("dtype", name_of(tensor.id.dtype)).member("shape", tensor.id.shape);
     text_or_null(json, "message", tensor.id.fault);
-    json.end_object();
+    json.member("layer_absent", tensor.layer_absent).end_object();
   }
   json.end_array();
 }
@@ -191,9 +209,9 @@ std::string render(const Report& report, const RenderOptions&) {
   write_first_divergence(json, report);
   json.key("findings");
   write_findings(json, report);
-  json.key("pairs").begin_array();
-  for (const PairRow& row : report.pairs) write_pair(json, row);
-  json.end_array().key("only_a");
+  json.key("pairs");
+  write_pairs(json, report.pairs);
+  json.key("only_a");
   write_unpaired(json, report.only_a);
   json.key("only_b");
   write_unpaired(json, report.only_b);

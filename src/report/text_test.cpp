@@ -42,6 +42,16 @@ TEST(Text, NeverHidesWhatFailedOrWasLeftOver) {
     EXPECT_TRUE(has(text, part)) << part << "\n" << text;
 }
 
+TEST(Text, TellsLayersThatTheOtherSideLacks) {
+  Report report = sample_report();
+  report.only_a[0].layer_absent = true;
+  EXPECT_TRUE(has(renderers::text.render(report, {}),
+                  "only in a  1 tensor, all of layers that the other side lacks\n"));
+  report.only_a.push_back(report.only_b[0]);
+  EXPECT_TRUE(has(renderers::text.render(report, {}),
+                  "only in a  2 tensors, 1 of layers that the other side lacks\n"));
+}
+
 TEST(Text, ShowsTheWorstFirstAndSaysHowManyMoreThereAre) {
   Report report;
   for (std::size_t i = 0; i < 30; ++i) {

@@ -196,14 +196,14 @@ std::optional<AttentionStep> wrong_attention(const Case& it) {
   return step;
 }
 
-bool attention_is_right(const Run& run, const Site& site) {
-  if (site.role != Role::attention || !site.compared()) return false;
+std::optional<bool> attention_agrees(const Run& run, const Site& site) {
+  if (site.role != Role::attention || !site.compared()) return std::nullopt;
   Result<Matrix> a = read_matrix(site.views.a, run.extent);
   Result<Matrix> b = read_matrix(site.views.b, run.extent);
-  if (!a.ok() || !b.ok()) return false;
+  if (!a.ok() || !b.ok()) return std::nullopt;
   const std::optional<AttentionStep> step =
       learn_attention({run, site, std::move(a).value(), std::move(b).value()});
-  return step && step->same();
+  return step ? std::optional(step->same()) : std::nullopt;
 }
 
 Explanation explain_form(const Case& it, const AttentionStep& step, const AttentionForm& form,

@@ -51,9 +51,9 @@ std::optional<AttentionStep> learn_attention(const Case& it);
 // The same, and nothing where b computes what a computes.
 std::optional<AttentionStep> wrong_attention(const Case& it);
 
-// Whether b's output is just what a's form of attention makes of b's own inputs: however far it is
-// from a's, no error was made here.
-bool attention_is_right(const Run& run, const Site& site);
+// Whether b's output is what a's form of attention makes of b's own inputs: then no error was made
+// here, however far it is from a's. Nothing where that cannot be told.
+std::optional<bool> attention_agrees(const Run& run, const Site& site);
 
 // The explanation that b computes this form instead.
 Explanation explain_form(const Case& it, const AttentionStep& step, const AttentionForm& form,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "diagnose/attention.h"
 #include "diagnose/diagnosis.h"
 
@@ -29,25 +31,36 @@ std::vector<Candidate> candidates(const AttentionStep& step) {
                                         diagonal > 0 ? "beyond itself" : "not even itself")});
   }
   form = step.form;
-  const uint64_t tokens = step.b.key.tokens;
   form.window = 0;
   if (step.form.window > 0)
     result.push_back(
         {form, fmt::format("b has no window; a sees only the last {} tokens", step.form.window)});
+  return result;
+}
+
+// The window that fits b's last token best: the one token that every window shortens.
+Candidate best_window(const Case& it, const AttentionStep& step) {
+  const std::vector<uint64_t> last = {step.b.query.tokens - 1};
+  const uint64_t tokens = step.b.key.tokens;
+  AttentionForm form = step.form, best = step.form;
+  double least = INFINITY;
   for (uint64_t window = 1; window < tokens;
        window = window < kWindowsTried ? window + 1 : window * 2) {
-    if (window == step.form.window) continue;
     form.window = window;
-    result.push_back({form, fmt::format("b sees only the last {} tokens", window)});
+    const double here =
+        window == step.form.window ? INFINITY : replay_error(step.b, form, it.b, last);
+    if (here < least) least = here, best = form;
   }
-  return result;
+  return {best, fmt::format("b sees only the last {} tokens", best.window)};
 }
 
 std::optional<Explanation> examine(const Case& it) {
   const std::optional<AttentionStep> step = wrong_attention(it);
   if (!step) return std::nullopt;
   std::optional<Explanation> best;
-  for (const Candidate& candidate : candidates(*step)) {
+  std::vector<Candidate> all = candidates(*step);
+  all.push_back(best_window(it, *step));
+  for (const Candidate& candidate : all) {
     Explanation found = explain_form(it, *step, candidate.form, candidate.text);
     const AttentionForm& form = candidate.form;
     found.parameters = {{"masked", std::string(form.masked ? "yes" : "no")},

@@ -16,8 +16,9 @@
 
 namespace tensordiff {
 
-// Values held of one tensor: 16 MB as float64, and whole for any dump small enough to read by eye.
-inline constexpr uint64_t kValuesMax = uint64_t{1} << 21;
+// Values held of one tensor: 4 MB as float64, 64 tokens of 8192 features. More tells no more, and
+// explaining a difference must not take longer than finding it.
+inline constexpr uint64_t kValuesMax = uint64_t{1} << 19;
 
 // What all tensors of a run have in common.
 struct Extent {

@@ -46,7 +46,7 @@ struct ToyMistakes {
 inline double as_stored(double value, DType dtype) {
   if (dtype == DType::f16) return static_cast<double>(static_cast<_Float16>(value));
   const auto single = static_cast<double>(static_cast<float>(value));
-  if (dtype == DType::f32 || value == 0 || !std::isfinite(value)) return single;
+  if (dtype == DType::f32 || single == 0 || !std::isfinite(single)) return single;
   const double step = std::ldexp(1.0, std::ilogb(single) - 7);
   return std::nearbyint(single / step) * step;
 }
@@ -138,13 +138,14 @@ class ToyModel {
   // x [tokens, in] times w [in, out], in float32 sums.
   Values project(const Values& x, const Values& w, uint64_t in, bool transposed = false) const {
     const uint64_t out = w.size() / in, rows = x.size() / in;
-    Values y(rows * out);
+    Values y(rows * out), stored = w;
+    for (double& weight : stored) weight = as_stored(weight, dtype_);
     for (uint64_t row = 0; row < rows; ++row) {
       for (uint64_t j = 0; j < out; ++j) {
         float sum = 0;
         for (uint64_t step = 0; step < in; ++step) {
           const uint64_t i = backwards_ ? in - 1 - step : step;
-          const double weight = as_stored(transposed ? w[j * in + i] : w[i * out + j], dtype_);
+          const double weight = transposed ? stored[j * in + i] : stored[i * out + j];
           sum += static_cast<float>(x[row * in + i] * weight);
         }
         y[row * out + j] = sum;
@@ -211,16 +212,17 @@ class ToyModel {
       const uint64_t group = shape_.heads / shape_.kv_heads;
       const uint64_t kv = mistakes_.tiled ? head % shape_.kv_heads : head / group;
       for (uint64_t token = 0; token < tokens; ++token) {
-        Values weight(tokens);
-        double sum = 0;
+        Values weight(tokens, -INFINITY);
+        double sum = 0, most = -INFINITY;
         for (uint64_t other = 0; other < tokens; ++other) {
           if (!sees(token, other)) continue;
           double dot = 0;
           for (uint64_t i = 0; i < dim; ++i)
             dot += q[(head * tokens + token) * dim + i] * k[(kv * tokens + other) * dim + i];
-          weight[other] = std::exp(dot * mistakes_.score / std::sqrt(double(dim)));
-          sum += weight[other];
+          weight[other] = dot * mistakes_.score / std::sqrt(double(dim));
+          most = std::max(most, weight[other]);
         }
+        for (double& score : weight) sum += score = std::exp(score - most);
         for (uint64_t other = 0; other < tokens; ++other)
           for (uint64_t i = 0; i < dim; ++i)
             y[token * shape_.width() + head * dim + i] +=

@@ -24,7 +24,8 @@ std::string keys(const Json& object) {
 TEST(ReportJson, KeepsTheKeysInTheOrderOfTheContract) {
   const Json json = rendered(sample_report());
   EXPECT_EQ(keys(json),
-            "schema tool a b summary first_divergence findings pairs only_a only_b analyses notes");
+            "schema tool a b summary first_divergence findings pairs only_a only_b analyses notes "
+            "next_divergences");
   EXPECT_EQ(keys(json["a"]), "path format tensors elements bytes problems");
   EXPECT_EQ(keys(json["summary"]),
             "pairs identical equal close different incomparable error only_a only_b verdict");
@@ -32,7 +33,7 @@ TEST(ReportJson, KeepsTheKeysInTheOrderOfTheContract) {
   EXPECT_EQ(
       keys(json["pairs"][0]),
       "index name_a name_b layer stage matched_by status dtype_a dtype_b shape_a shape_b shape "
-      "alignment stats_a stats_b diff message");
+      "alignment stats_a stats_b diff message verdict");
   EXPECT_EQ(keys(json["pairs"][0]["stats_a"]), "mean std min max norm zeros nan inf");
   EXPECT_EQ(keys(json["pairs"][0]["diff"]),
             "compared equal max_abs max_abs_at a_there b_there mean_abs mse rmse max_rel mean_rel "
@@ -92,6 +93,27 @@ TEST(ReportJson, OfAScalarHasAnEmptyShapeAndIndex) {
   const Json json = rendered(report);
   EXPECT_TRUE(json["pairs"][0]["shape"].is_array());
   EXPECT_TRUE(json["pairs"][0]["diff"]["max_abs_at"].is_array());
+}
+
+TEST(ReportJson, WritesFindingsWithTheirEvidence) {
+  Report report = sample_report();
+  Finding finding;
+  finding.code = "scale";
+  finding.pair = 2;
+  finding.confidence = 0.75;
+  finding.explanation = "b = 0.125 × a";
+  finding.parameters = {{"factor", 0.125}, {"per", std::string("head")}};
+  finding.residual_before = 0.875;
+  report.findings = {finding};
+  const Json json = Json::parse(renderers::report.render(report, {})).value();
+  const Json& written = json["findings"][0];
+  EXPECT_EQ(keys(written),
+            "code pair confidence explanation parameters residual_before residual_after "
+            "convention");
+  EXPECT_EQ(written["code"].string(), "scale");
+  EXPECT_EQ(written["parameters"]["factor"].number(), 0.125);
+  EXPECT_EQ(written["parameters"]["per"].string(), "head");
+  EXPECT_TRUE(written["residual_after"].is_null());
 }
 
 }  // namespace

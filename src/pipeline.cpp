@@ -149,7 +149,8 @@ std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows
 Result<Report> compare_models(const Request& request) {
   // Read the indexes of both sides. Tensor bytes stay on disk until somebody samples or compares.
   Catalog a = TRY(open_model(request.a, request.open));
-  Catalog b = TRY(open_model(request.b, request.open));
+  const bool alone = request.b.empty();
+  Catalog b = alone ? a : TRY(open_model(request.b, request.open));
   const NameFilter filter = TRY(NameFilter::make(request.paths, request.ignore_regex));
   filter.apply(a);
   filter.apply(b);
@@ -161,7 +162,9 @@ Result<Report> compare_models(const Request& request) {
   TRY(gather(request.tp, a, b, report));
 
   // Decide which tensor answers to which. Leftovers on either side are part of the result.
-  const Matching matching = TRY(match(a, b, request.match));
+  MatchOptions match_options = request.match;
+  match_options.read_values = !request.shape_only;
+  const Matching matching = alone ? match_within(a) : TRY(match(a, b, match_options));
 
   // Give each pair one logical shape and measure it. Pairs are independent of each other, and a
   // large one is split further inside compare().

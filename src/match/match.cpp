@@ -125,4 +125,19 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
   return matching;
 }
 
+Matching match_within(const Catalog& catalog) {
+  Matching matching;
+  const std::size_t count = catalog.tensors.size();
+  for (std::size_t a = 0; a < count; ++a)
+    for (std::size_t b = a + 1; b < count && matching.pairs.size() < kPairsWithinMax; ++b)
+      matching.pairs.push_back(
+          {.a = a, .b = b, .layer = {}, .stage = {}, .matched_by = "each-with-each"});
+  if (count > 1 && count * (count - 1) / 2 > kPairsWithinMax)
+    matching.notes.push_back(fmt::format(
+        "{} tensors make {} pairs, of which the first {} are compared: --path takes fewer tensors, "
+        "--sort similarity --top N shows the most alike",
+        human_count(count), human_count(count * (count - 1) / 2), human_count(kPairsWithinMax)));
+  return matching;
+}
+
 }  // namespace tensordiff

@@ -116,13 +116,15 @@ std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const 
   return rows;
 }
 
-std::vector<Report::Unpaired> unpaired(const Catalog& catalog, const std::vector<Leftover>& which,
-                                       bool with_stats) {
+std::vector<Report::Unpaired> unpaired(const Catalog& catalog, const Catalog& other,
+                                       const std::vector<Leftover>& which, bool with_stats) {
   std::vector<Report::Unpaired> rows(which.size());
   for_each_index(which.size(), [&](std::size_t i) {
     const Tensor& tensor = catalog.tensors[which[i].tensor];
     rows[i].id = id_of(tensor);
     rows[i].layer_absent = which[i].layer_absent;
+    if (which[i].nearest) rows[i].nearest = other.tensors[*which[i].nearest].name;
+    rows[i].likeness = which[i].likeness;
     if (!with_stats || !tensor.fault.empty()) return;
     Result<Stats> stats = statistics(tensor.view);
     if (stats.ok())
@@ -182,8 +184,8 @@ Result<Report> compare_models(const Request& request) {
     const Pair& pair = matching.pairs[i];
     compare_pair({a, b}, pair, with_progress, report.pairs[i]);
   });
-  report.only_a = unpaired(a, matching.only_a, request.unpaired_stats);
-  report.only_b = unpaired(b, matching.only_b, request.unpaired_stats);
+  report.only_a = unpaired(a, b, matching.only_a, request.unpaired_stats);
+  report.only_b = unpaired(b, a, matching.only_b, request.unpaired_stats);
 
   // Say what it comes to, now that all of it can be seen at once.
   report.summary = summarise(report);

@@ -31,6 +31,9 @@ struct Leftover {
   std::size_t tensor = 0;
   // It belongs to a layer of which the other side has nothing at all: not dumped, not missing.
   bool layer_absent = false;
+  // The tensor of the other side whose name is most like its own, and how alike, 0 to 1.
+  std::optional<std::size_t> nearest = std::nullopt;
+  double likeness = 0;
 
   auto operator<=>(const Leftover&) const = default;
 };

@@ -129,7 +129,8 @@ void write_unpaired(JsonWriter& json, const std::vector<Report::Unpaired>& tenso
     json.begin_object().member("name", tensor.id.name);
     json.member("dtype", name_of(tensor.id.dtype)).member("shape", tensor.id.shape);
     text_or_null(json, "message", tensor.id.fault);
-    json.end_object();
+    text_or_null(json, "nearest", tensor.nearest);
+    json.member("likeness", tensor.likeness).end_object();
   }
   json.end_array();
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 #include "base/parallel.h"
 #include "base/text.h"
@@ -81,7 +82,8 @@ Result<void> compare_copies(const AlignedPair& pair, const CompareOptions& optio
 }
 
 // Fills one row. A bad tensor spoils this row and nothing else.
-void compare_pair(const Sides& sides, const Pair& which, const Request& request, PairRow& row) {
+void compare_pair(const Sides& sides, const Pair& which, const Request& request, PairRow& row,
+                  AlignedPair& aligned) {
   const Tensor& a = sides.a.tensors[which.a];
   const Tensor& b = sides.b.tensors[which.b];
   if (!a.fault.empty()) return fail(row, Status::error, "a: " + a.fault);
@@ -100,6 +102,7 @@ void compare_pair(const Sides& sides, const Pair& which, const Request& request,
   row.comparison = comparison.value();
   if (const Result<void> copies = compare_copies(pair.value(), request.compare, row); !copies.ok())
     return fail(row, Status::error, copies.error().message());
+  aligned = std::move(pair).value();
 }
 
 std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const Catalog& b) {
@@ -146,13 +149,82 @@ std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows
   return std::nullopt;
 }
 
+// How far the noise run is from a, for each tensor of a.
+Result<std::map<std::size_t, double>> noise_levels(const Request& request, const Catalog& a) {
+  std::map<std::size_t, double> levels;
+  if (request.noise.empty()) return levels;
+  const Catalog noise = TRY(open_model(request.noise, request.open));
+  const Matching matching = TRY(match(a, noise, request.match));
+  for (const Pair& pair : matching.pairs) {
+    PairRow row;
+    AlignedPair aligned;
+    compare_pair({a, noise}, pair, request, row, aligned);
+    if (row.comparison.diff.rel_l2) levels[pair.a] = *row.comparison.diff.rel_l2;
+  }
+  return levels;
+}
+
+std::vector<Site> sites_of(const Report& report, const Matching& matching,
+                           std::vector<AlignedPair> aligned,
+                           const std::map<std::size_t, double>& noise) {
+  std::vector<Site> sites(report.pairs.size());
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const PairRow& row = report.pairs[i];
+    Site& site = sites[i];
+    site.pair = i;
+    site.capture = matching.pairs[i].a;
+    site.name_a = row.a.name;
+    site.name_b = row.b.name;
+    site.layer = row.layer;
+    site.stage = row.stage;
+    site.views = std::move(aligned[i]);
+    site.comparison = row.comparison;
+    if (const auto level = noise.find(site.capture); level != noise.end())
+      site.noise = level->second;
+  }
+  return sites;
+}
+
+// What the noise model says of a pair overrides the elementwise tolerance, unless the user set one.
+void settle(const Outcome& outcome, const Request& request, PairRow& row) {
+  row.verdict = outcome.verdict;
+  if (request.compare.atol || request.compare.rtol) return;
+  Status& status = row.comparison.status;
+  // Where no element exceeds the tolerance, it is ranks of one side that are out of step.
+  const bool exceeds = row.comparison.diff.exceeding > 0;
+  if (status == Status::different && exceeds && outcome.verdict != Verdict::bug)
+    status = Status::close;
+  if (status == Status::close && outcome.verdict == Verdict::bug) status = Status::different;
+}
+
+Result<void> explain(const Request& request, const Catalog& a, const Matching& matching,
+                     std::vector<AlignedPair> aligned, Report& report) {
+  const std::map<std::size_t, double> noise = TRY(noise_levels(request, a));
+  Insight insight =
+      diagnose(sites_of(report, matching, std::move(aligned), noise), request.diagnose);
+  report.findings = std::move(insight.findings);
+  report.trials = std::move(insight.trials);
+  if (!insight.judged) return {};
+  for (const Outcome& outcome : insight.outcomes)
+    settle(outcome, request, report.pairs[outcome.pair]);
+  const std::optional<FirstDivergence> by_status = first_divergence(report.pairs);
+  // A tolerance that the user set may be wider or narrower than the noise.
+  report.first_divergence = by_status && insight.first ? insight.first : by_status;
+  if (by_status) report.next_divergences = std::move(insight.next);
+  return {};
+}
+
 }  // namespace
 
 Result<Report> compare_models(const Request& request) {
   // Read the indexes of both sides. Tensor bytes stay on disk until somebody samples or compares.
-  Catalog a = TRY(open_model(request.a, request.open));
   const bool alone = request.b.empty();
-  Catalog b = alone ? a : TRY(open_model(request.b, request.open));
+  Result<Catalog> opened[2] = {Catalog(), Catalog()};
+  for_each_index(alone ? 1 : 2, [&](std::size_t side) {
+    opened[side] = open_model(side == 0 ? request.a : request.b, request.open);
+  });
+  Catalog a = TRY(std::move(opened[0]));
+  Catalog b = alone ? a : TRY(std::move(opened[1]));
   const NameFilter filter = TRY(NameFilter::make(request.paths, request.ignore_regex));
   filter.apply(a);
   filter.apply(b);
@@ -175,21 +247,27 @@ Result<Report> compare_models(const Request& request) {
   Request with_progress = request;
   std::atomic<uint64_t> done = 0;
   if (request.progress) {
-    const uint64_t total = a.elements();
-    with_progress.compare.on_progress = [&, total](uint64_t elements) {
-      request.progress(done += elements, total);
+    const uint64_t total = a.bytes() + b.bytes();
+    with_progress.compare.on_progress = [&, total](uint64_t bytes) {
+      request.progress(std::min(done += bytes, total), total);
     };
   }
+  std::vector<AlignedPair> aligned(report.pairs.size());
   for_each_index(report.pairs.size(), [&](std::size_t i) {
     const Pair& pair = matching.pairs[i];
-    compare_pair({a, b}, pair, with_progress, report.pairs[i]);
+    compare_pair({a, b}, pair, with_progress, report.pairs[i], aligned[i]);
   });
   report.only_a = unpaired(a, b, matching.only_a, request.unpaired_stats);
   report.only_b = unpaired(b, a, matching.only_b, request.unpaired_stats);
 
-  // Say what it comes to, now that all of it can be seen at once.
+  // Tell noise from mistakes and explain these, now that all of it can be seen at once.
+  // Tensors of one input do not come from each other.
+  if (!alone) report.first_divergence = first_divergence(report.pairs);
+  if (request.diagnose.enabled && !request.shape_only && !alone)
+    TRY(explain(request, a, matching, std::move(aligned), report));
+
+  // Say what it comes to.
   report.summary = summarise(report);
-  report.first_divergence = first_divergence(report.pairs);
   return report;
 }
 

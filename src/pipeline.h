@@ -7,6 +7,7 @@
 
 #include "align/aligner.h"
 #include "compare/comparison.h"
+#include "diagnose/diagnose.h"
 #include "formats/format.h"
 #include "match/matcher.h"
 #include "report/report.h"
@@ -28,6 +29,8 @@ struct Request {
   AlignOptions align;
   TensorParallel tp;
   CompareOptions compare;
+  DiagnoseOptions diagnose;
+  std::string noise;  // A third run, as good as a, whose distance from a is the noise; empty: none.
   std::vector<std::string> paths;  // Only tensors whose name starts so; `*` globs allowed.
   std::string ignore_regex;        // Not tensors whose name this finds.
   bool shape_only = false;         // Compare names, dtypes and shapes; read no elements.

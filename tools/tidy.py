@@ -32,7 +32,14 @@ TESTED_BY = {
                                    unit_axes""",
     "src/align/whole_test.cpp": "src/align/ stacked",
     "src/compare/compare_test.cpp": "src/compare/ measure traversal ulp",
-    "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference sums vector",
+    "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference steps sums vector",
+    "src/diagnose/diagnosis_test.cpp": """src/diagnose/ attention attention_mask attention_scale
+                                   axis_permutation block_permutation blocks cast diagnose fit
+                                   head_mapping interleave matrix nonfinite norm_epsilon
+                                   norm_weight offset operator order other_tensor precision_noise
+                                   quantization reduction region residual_missing rope_frequency
+                                   rope_pairing rope_position rotation row_permutation scale
+                                   token_shift""",
     "src/formats/archive_test.cpp": "src/formats/ member_name shards",
     "src/formats/pickle/machine_test.cpp": """src/formats/pickle/ globals graph machine_objects
                                               machine_values names""",
@@ -40,6 +47,7 @@ TESTED_BY = {
                                               torch_file torch_rebuild""",
     "src/formats/torch_files_test.cpp": "src/formats/ pickle torch_legacy torch_zip",
     "src/match/match_test.cpp": "src/match/ exact filter fingerprint layer_name layer_stage",
+    "src/report/text_test.cpp": "src/report/ divergence_text",
     "src/report/changes_test.cpp": "src/report/ json_values selection",
     "src/tensor/reader_test.cpp": "src/tensor/ catalog dtype tensor",
     "tests/golden/run.py": """src/cli/ check compare completions main options show show_text
@@ -52,6 +60,7 @@ DOCUMENTED_IN = {
     "Format": ["README.md", "docs/formats.md"],
     "Matcher": ["docs/matching.md"],
     "Aligner": ["docs/matching.md"],
+    "Diagnosis": ["docs/diagnosis.md"],
 }
 
 
@@ -281,7 +290,7 @@ def rows(tree):
 
 
 def user_name(body):
-    name = re.search(r'\.name = "([^"]+)"', body)
+    name = re.search(r'\.(?:name|code) = "([^"]+)"', body)
     return name[1] if name else None
 
 

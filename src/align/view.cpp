@@ -107,15 +107,6 @@ View split(const View& view, std::size_t axis, std::span<const uint64_t> sizes) 
   return result;
 }
 
-View truncated(View view, std::size_t axis, uint64_t size) {
-  assert(size <= view.shape[axis]);
-  view.shape[axis] = size;
-  std::erase_if(view.parts, [&](const Part& part) { return part.origin[axis] >= size; });
-  for (Part& part : view.parts)
-    part.shape[axis] = std::min(part.shape[axis], size - part.origin[axis]);
-  return view;
-}
-
 View narrowed(View view, std::size_t axis, uint64_t first, uint64_t size) {
   assert(first + size <= view.shape[axis]);
   std::vector<Part> parts;
@@ -156,6 +147,10 @@ View summed(std::span<const View> views) {
     }
   }
   return sum;
+}
+
+View truncated(View view, std::size_t axis, uint64_t size) {
+  return narrowed(std::move(view), axis, 0, size);
 }
 
 View apply(const Step& step, View view) {

@@ -85,7 +85,7 @@ TEST(Json, ReadsWhatTheStandardSays) {
 
 TEST(Json, RefusesWhatIsNotJson) {
   const std::pair<std::string, std::string> cases[] = {
-      {R"({"a":1,"a":2})", "key 'a' twice at byte 10 of the JSON"},
+      {R"({"a":1,"a":2})", "key 'a' twice in the object that ends at byte 13 of the JSON"},
       {"{\"a\":1}x", "text after the end at byte 7 of the JSON"},
       {"[1,]", "a value expected at byte 3 of the JSON"},
       {"01", "leading zero at byte 2 of the JSON"},

@@ -29,6 +29,7 @@ constexpr std::size_t kGuardedMax = 65536;
 std::array<GuardedRange, kGuardedMax> guarded;
 std::mutex guarded_mutex;
 std::size_t guarded_next = 0;
+const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
 
 // Puts zeros where the file no longer reaches, and notes it. Only async-signal-safe calls.
 void on_bus_error(int signal, siginfo_t* info, void*) {
@@ -37,7 +38,7 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
     const uintptr_t begin = range.begin.load();
     const uintptr_t end = range.end.load();
     if (begin == 0 || address < begin || address >= end) continue;
-    const uintptr_t page = address & ~static_cast<uintptr_t>(4095);
+    const uintptr_t page = address / page_bytes * page_bytes;
     void* zeros = mmap(reinterpret_cast<void*>(page), end - page, PROT_READ,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (zeros == MAP_FAILED) break;
@@ -119,6 +120,13 @@ Result<Bytes> map_descriptor(int file, uint64_t size) {
 }  // namespace
 
 bool Bytes::intact() const { return !owner || static_cast<const Owner*>(owner.get())->intact(); }
+
+void will_need(ByteView bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t begin = address / page_bytes * page_bytes;
+  // Only advice: it costs nothing when the pages are there, and nothing is lost when it fails.
+  madvise(reinterpret_cast<void*>(begin), address + bytes.size() - begin, MADV_WILLNEED);
+}
 
 Bytes bytes_of(std::string memory) {
   auto owner = std::make_shared<MemoryOwner>(std::move(memory));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <unordered_set>
 
 #include "base/text.h"
 
@@ -69,14 +68,12 @@ class Parser {
   Result<Json> object(int depth) {
     ++at_;
     Json::Object members;
-    std::unordered_set<std::string> seen;
     skip_space();
     if (accept('}')) return Json(std::move(members));
     do {
       skip_space();
       if (peek() != '"') return fail("a key expected");
       std::string key = TRY(string());
-      if (!seen.insert(key).second) return fail(fmt::format("key '{}' twice", printable(key, 80)));
       skip_space();
       if (!accept(':')) return fail("':' expected");
       Json value = TRY(this->value(depth + 1));
@@ -84,7 +81,26 @@ class Parser {
       skip_space();
     } while (accept(','));
     if (!accept('}')) return fail("',' or '}' expected");
+    if (const std::string* twice = repeated_key(members))
+      return fail(fmt::format("key '{}' twice in the object that ends", printable(*twice, 80)));
     return Json(std::move(members));
+  }
+
+  // Most objects are small; a sorted copy of the keys would cost more than looking at each pair.
+  static const std::string* repeated_key(const Json::Object& members) {
+    constexpr std::size_t kSmall = 8;
+    if (members.size() <= kSmall) {
+      for (std::size_t i = 1; i < members.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j)
+          if (members[i].key == members[j].key) return &members[i].key;
+      return nullptr;
+    }
+    std::vector<const std::string*> keys;
+    for (const Json::Member& member : members) keys.push_back(&member.key);
+    const auto text = [](const std::string* key) { return std::string_view(*key); };
+    std::ranges::sort(keys, {}, text);
+    const auto found = std::ranges::adjacent_find(keys, {}, text);
+    return found == keys.end() ? nullptr : *found;
   }
 
   Result<Json> array(int depth) {
@@ -103,19 +119,25 @@ class Parser {
   Result<std::string> string() {
     ++at_;
     std::string out;
-    while (at_ < text_.size() && text_[at_] != '"') {
-      if (static_cast<unsigned char>(text_[at_]) < 0x20)
-        return fail("control character in a string");
-      if (text_[at_] != '\\') {
-        out += text_[at_++];
-        continue;
-      }
+    for (;;) {
+      // Plain characters come in long runs.
+      std::size_t end = at_;
+      while (end < text_.size() && is_plain(text_[end])) ++end;
+      out.append(text_.substr(at_, end - at_));
+      at_ = end;
+      if (peek() != '\\') break;
       ++at_;
       TRY(escape(out));
     }
+    if (at_ < text_.size() && static_cast<unsigned char>(text_[at_]) < 0x20)
+      return fail("control character in a string");
     if (!accept('"')) return fail("string without end");
     if (!is_utf8(out)) return fail("string that is not UTF-8");
     return out;
+  }
+
+  static bool is_plain(char c) {
+    return c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 0x20;
   }
 
   Result<void> escape(std::string& out) {
@@ -303,20 +325,23 @@ JsonWriter& JsonWriter::value(bool flag) {
 
 JsonWriter& JsonWriter::value(double number) {
   if (!std::isfinite(number)) return value(std::string_view(number_text(number)));
+  return print(number);
+}
+
+JsonWriter& JsonWriter::value(int64_t number) { return print(number); }
+JsonWriter& JsonWriter::value(uint64_t number) { return print(number); }
+
+template <class Number>
+JsonWriter& JsonWriter::print(Number number) {
   separate();
-  text_ += number_text(number);
+  char digits[40];
+  text_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
   return *this;
 }
 
-JsonWriter& JsonWriter::value(int64_t number) {
+JsonWriter& JsonWriter::raw(std::string_view json) {
   separate();
-  text_ += fmt::format("{}", number);
-  return *this;
-}
-
-JsonWriter& JsonWriter::value(uint64_t number) {
-  separate();
-  text_ += fmt::format("{}", number);
+  text_ += json;
   return *this;
 }
 
@@ -324,17 +349,23 @@ JsonWriter& JsonWriter::value(std::string_view text) {
   separate();
   text_ += '"';
   const std::string clean = is_utf8(text) ? std::string() : valid_utf8(text);
-  for (const char c : clean.empty() ? text : std::string_view(clean)) {
-    if (c == '"' || c == '\\') {
+  std::string_view rest = clean.empty() ? text : std::string_view(clean);
+  const auto needs_escape = [](char c) {
+    return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  };
+  while (!rest.empty()) {
+    const auto special = std::ranges::find_if(rest, needs_escape);
+    text_.append(rest.begin(), special);
+    if (special == rest.end()) break;
+    if (*special == '"' || *special == '\\') {
       text_ += '\\';
-      text_ += c;
-    } else if (c == '\n') {
+      text_ += *special;
+    } else if (*special == '\n') {
       text_ += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      text_ += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
     } else {
-      text_ += c;
+      text_ += fmt::format("\\u{:04x}", static_cast<unsigned char>(*special));
     }
+    rest.remove_prefix(static_cast<std::size_t>(special - rest.begin()) + 1);
   }
   text_ += '"';
   return *this;

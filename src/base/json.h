@@ -111,12 +111,17 @@ class JsonWriter {
     return key(name).value(item);
   }
 
+  // A value that is JSON already.
+  JsonWriter& raw(std::string_view json);
+
   const std::string& text() const { return text_; }
   std::string take() { return std::move(text_); }
 
  private:
   JsonWriter& open(char bracket);
   JsonWriter& close(char bracket);
+  template <class Number>
+  JsonWriter& print(Number number);
   void separate();
   void new_line();
 

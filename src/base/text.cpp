@@ -69,6 +69,7 @@ std::string valid_utf8(std::string_view text) {
 }
 
 bool is_utf8(std::string_view text) {
+  if (std::ranges::all_of(text, [](char c) { return static_cast<uint8_t>(c) < 0x80; })) return true;
   std::size_t length = 0;
   for (std::size_t at = 0; at < text.size(); at += length)
     if (decode(text, at, length) == kBroken) return false;

@@ -107,6 +107,14 @@ Result<void> apply_show(Settings& settings, std::string_view list) {
   return {};
 }
 
+Result<void> apply_order(Settings& settings, std::string_view file) {
+  const Bytes bytes = TRY(map_file(std::string(file)));
+  settings.request.diagnose.order.clear();
+  for (const std::string_view line : split(as_text(bytes.view), '\n'))
+    if (!line.empty()) settings.request.diagnose.order.emplace_back(line);
+  return {};
+}
+
 constexpr Option kInput[] = {
     {"--path", "PREFIX", "only tensors whose name starts so; * stands for anything; repeatable",
      [](Settings& settings, std::string_view prefix) -> Result<void> {
@@ -151,6 +159,11 @@ constexpr Option kTolerance[] = {
        settings.request.compare.rtol = TRY(parse_tolerance(text));
        return {};
      }},
+    {"--noise", "RUN", "a third run as good as A: errors up to three times its own are noise",
+     [](Settings& settings, std::string_view path) -> Result<void> {
+       settings.request.noise = path;
+       return {};
+     }},
     {"--equal-nan", "", "NaN at the same place is agreement (default)",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.request.compare.equal_nan = true;
@@ -181,9 +194,23 @@ constexpr Option kWhat[] = {
        settings.render.brief = true;
        return {};
      }},
-    {"--diagnose", "", "explain what differs, as far as it can be explained (default)",
-     kAcceptedOnly},
-    {"--no-diagnose", "", "leave the explanations out", kAcceptedOnly},
+    {"--diagnose", "", "tell noise from mistakes, and explain these (default)",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.request.diagnose.enabled = true;
+       return {};
+     }},
+    {"--no-diagnose", "", "leave that out: the elementwise tolerance decides",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.request.diagnose.enabled = false;
+       return {};
+     }},
+    {"--explain", "", "also say what was tried on each pair, and why it was rejected",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.request.diagnose.explain = true;
+       return {};
+     }},
+    {"--order", "FILE", "names of a's tensors in the order they were computed, one a line",
+     apply_order},
     {"--exit-zero", "", "exit with 0 also where something differs",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.exit_zero = true;
@@ -213,7 +240,7 @@ constexpr Option kOutput[] = {
 };
 
 constexpr Option kSpeed[] = {
-    {"--memory-limit", "BYTES", "memory to stay below, beyond mapped files",
+    {"--memory-limit", "BYTES", "accepted; memory does not grow with the size of the tensors",
      [](Settings&, std::string_view text) -> Result<void> {
        TRY(parse_size(text));
        return {};

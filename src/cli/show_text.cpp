@@ -38,7 +38,7 @@ std::vector<Cell> cells_of(const TensorFacts& facts, const FactsWanted& wanted) 
 
 std::vector<std::string> remarks_of(const TensorFacts& facts) {
   std::vector<std::string> out;
-  if (!facts.fault.empty()) out.push_back("unreadable: " + printable(facts.fault, 1000));
+  if (!facts.fault.empty()) out.push_back("cannot be shown: " + printable(facts.fault, 1000));
   if (facts.stats) {
     const std::string what = character(*facts.stats, facts.tensor->view.shape);
     if (!what.empty()) out.push_back(what);

@@ -3,37 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
-#include "base/parallel.h"
 #include "compare/comparison.h"
 #include "compare/measure.h"
+#include "compare/reduce.h"
 
 namespace tensordiff {
 namespace {
 
 // How many blocks one task measures. Fixed, because how sums are grouped shows in their last bits.
 constexpr uint64_t kChunkBlocks = 16;
-
-// Merges add(block, total) over all blocks, the same way for any number of threads.
-template <class Total>
-Total measure_all(uint64_t blocks, const std::function<void(uint64_t, Total&)>& add) {
-  const auto chunk_total = [&](uint64_t chunk) {
-    Total total;
-    const uint64_t end = std::min(blocks, (chunk + 1) * kChunkBlocks);
-    for (uint64_t block = chunk * kChunkBlocks; block < end; ++block) add(block, total);
-    return total;
-  };
-  const uint64_t chunks = (blocks + kChunkBlocks - 1) / kChunkBlocks;
-  if (chunks <= 1) return chunks == 0 ? Total{} : chunk_total(0);
-
-  std::vector<Total> totals(chunks);
-  for_each_index(chunks, [&](std::size_t chunk) { totals[chunk] = chunk_total(chunk); });
-  Total total;
-  for (const Total& part : totals) total.merge(part);
-  return total;
-}
 
 Stats stats_from(const Moments& moments) {
   Stats stats;
@@ -124,10 +104,14 @@ Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& option
   const Reader b = TRY(Reader::open(pair.b).in("b"));
   const Tolerance tolerance = tolerance_for(pair.a.dtype, pair.b.dtype, options);
   const Meter meter(a, b, {tolerance.atol, tolerance.rtol});
-  const Sums sums = measure_all<Sums>(meter.blocks(), [&](uint64_t block, Sums& total) {
-    if (options.on_progress) options.on_progress(kBlockElements);
-    total.merge(meter.measure(block, {total.max_abs, total.max_rel, total.rtol_needed}));
-  });
+  const uint64_t bytes_per_pair = item_bytes(pair.a.dtype) + item_bytes(pair.b.dtype);
+  const Sums sums =
+      reduce_blocks<Sums>(meter.blocks(), kChunkBlocks, {}, [&](uint64_t block, Sums& total) {
+        if (options.on_progress) options.on_progress(kBlockElements * bytes_per_pair);
+        // The disk works two chunks ahead, so that a cold file does not stall the kernels.
+        if (block % kChunkBlocks == 0) meter.will_need(block + kChunkBlocks, 2 * kChunkBlocks);
+        total.merge(meter.measure(block, {total.max_abs, total.max_rel, total.rtol_needed}));
+      });
   if (!a.intact()) return Error("a: the file was cut short while it was read");
   if (!b.intact()) return Error("b: the file was cut short while it was read");
 
@@ -147,10 +131,12 @@ Result<Stats> statistics(const View& view) {
   const Reader reader = TRY(Reader::open(view));
   const uint64_t elements = view.elements();
   const uint64_t blocks = (elements + kBlockElements - 1) / kBlockElements;
-  const Moments moments = measure_all<Moments>(blocks, [&](uint64_t block, Moments& total) {
-    const uint64_t first = block * kBlockElements;
-    total.merge(measure_one(reader, first, std::min<uint64_t>(kBlockElements, elements - first)));
-  });
+  const Moments moments =
+      reduce_blocks<Moments>(blocks, kChunkBlocks, {}, [&](uint64_t block, Moments& total) {
+        const uint64_t first = block * kBlockElements;
+        total.merge(
+            measure_one(reader, first, std::min<uint64_t>(kBlockElements, elements - first)));
+      });
   if (!reader.intact()) return Error("the file was cut short while it was read");
   return stats_from(moments);
 }

@@ -59,8 +59,8 @@ struct Comparison {
 struct CompareOptions {
   std::optional<double> atol, rtol;  // Instead of the default of the coarser dtype.
   bool equal_nan = true;             // NaN at the same place is agreement.
-  // Called with the number of elements of each block before it is measured, from any thread.
-  std::function<void(uint64_t elements)> on_progress;
+  // Called with the bytes of each block before it is measured, from any thread.
+  std::function<void(uint64_t bytes)> on_progress;
 };
 
 Tolerance tolerance_for(DType a, DType b, const CompareOptions& options);

@@ -152,8 +152,8 @@ std::size_t keep_finite(const T* values, std::size_t count, T* kept, Moments& mo
 // so do the values of each side.
 template <class T>
 Sums diff_with_gaps(const RawTile& raw, const T* a, const T* b) {
-  alignas(64) T finite_a[kTile];
-  alignas(64) T finite_b[kTile];
+  alignas(64) T finite_a[kTile] = {};
+  alignas(64) T finite_b[kTile] = {};
   const std::size_t count = raw.count();
   Moments moments_a;
   Moments moments_b;
@@ -201,7 +201,11 @@ Sums diff_tile(const RawTile& raw, const T* a, const T* b) {
   if (!all_finite(a + done, count - done) || !all_finite(b + done, count - done))
     return diff_with_gaps(raw, a, b);
   add_rest(a, b, raw.tile, done, sums);
-  if (raw.counts_steps() && sums.equal < count) sums.ulp = ulp_between(raw.steps(), a, b, count);
+  if (raw.counts_steps() && sums.equal < count) {
+    const bool stored = raw.dtype_a == raw.dtype_b && are_stored_steps(raw.dtype_a);
+    sums.ulp = stored ? ulp_stored(raw.dtype_a, raw.a, raw.b, count)
+                      : ulp_between(raw.steps(), a, b, count);
+  }
   return sums;
 }
 
@@ -269,43 +273,52 @@ Meter::Meter(const Reader& a, const Reader& b, Threshold limit)
 
 Sums Meter::measure(uint64_t block, const kernels::Best& best) const {
   const auto elements = walk_.fetch(block, scratch().block_a, scratch().block_b);
+  // Out of order, an equal maximum may still come first in the tensor, so it is not left out.
+  const auto beaten = [&](double most) { return walk_.flat() ? most : std::nextafter(most, -1.0); };
+  TileMaxima maxima;
   Sums sums;
+  const std::size_t item_a = item_bytes(dtype_a_);
+  const std::size_t item_b = item_bytes(dtype_b_);
   for (std::size_t done = 0; done < elements.count; done += kTile) {
-    // Out of order, an equal maximum may still come first in the tensor, so it is not left out.
-    const double before = walk_.flat() ? best.max_abs : std::nextafter(best.max_abs, -1.0);
-    const kernels::Tile tile{std::min(kTile, elements.count - done),
-                             done,
-                             limit_,
-                             {std::max(sums.max_abs, before), std::max(sums.max_rel, best.max_rel),
-                              std::max(sums.rtol_needed, best.rtol_needed)}};
-    sums.merge(measure_tile(arithmetic_,
-                            {elements.a + done * item_bytes(dtype_a_),
-                             elements.b + done * item_bytes(dtype_b_), dtype_a_, dtype_b_, tile}));
+    const kernels::Best so_far{beaten(std::max(sums.max_abs, best.max_abs)),
+                               std::max(sums.max_rel, best.max_rel),
+                               std::max(sums.rtol_needed, best.rtol_needed)};
+    const std::byte* at_a = elements.a + done * item_a;
+    const std::byte* at_b = elements.b + done * item_b;
+    const kernels::Ahead ahead{at_a + kTile * item_a, at_b + kTile * item_b, item_a, item_b};
+    const kernels::Tile tile{std::min(kTile, elements.count - done), done, limit_, so_far, ahead};
+    const Sums part = measure_tile(arithmetic_, {at_a, at_b, dtype_a_, dtype_b_, tile});
+    maxima[done / kTile] = part.max_abs;
+    sums.merge(part);
   }
   if (walk_.flat()) {
     sums.max_abs_at = walk_.position(block, sums.max_abs_at);
   } else if (sums.max_abs >= best.max_abs && sums.max_abs >= 0) {
-    sums.max_abs_at = first_position(block, elements, sums.max_abs);
+    sums.max_abs_at = first_position(block, elements, maxima);
   }
   return sums;
 }
 
 // The first position, in row-major order, at which a block of another order has its maximum.
 uint64_t Meter::first_position(uint64_t block, const Traversal::Block& elements,
-                               double distance) const {
+                               const TileMaxima& maxima) const {
+  const std::size_t tiles = (elements.count + kTile - 1) / kTile;
+  const double most = *std::max_element(maxima.begin(), maxima.begin() + tiles);
   uint64_t first = UINT64_MAX;
-  for (std::size_t done = 0; done < elements.count; done += kTile) {
+  for (std::size_t tile = 0; tile < tiles; ++tile) {
+    if (maxima[tile] != most) continue;
+    const std::size_t done = tile * kTile;
     const RawTile raw{elements.a + done * item_bytes(dtype_a_),
                       elements.b + done * item_bytes(dtype_b_),
                       dtype_a_,
                       dtype_b_,
-                      {std::min(kTile, elements.count - done), done, limit_, {}}};
+                      {std::min(kTile, elements.count - done), done, limit_, {}, {}}};
     double apart[kTile];
     distances(arithmetic_, raw, apart);
     // Nothing in a box comes before its first element.
-    if (done == 0 && apart[0] == distance) return walk_.position(block, 0);
+    if (done == 0 && apart[0] == most) return walk_.position(block, 0);
     for (std::size_t i = 0; i < raw.count(); ++i)
-      if (apart[i] == distance) first = std::min(first, walk_.position(block, done + i));
+      if (apart[i] == most) first = std::min(first, walk_.position(block, done + i));
   }
   return first;
 }

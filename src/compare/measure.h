@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <array>
+
 #include "compare/kernels/tile.h"
 #include "compare/traversal.h"
 #include "tensor/reader.h"
@@ -25,13 +27,17 @@ class Meter {
   Meter(const Reader& a, const Reader& b, Threshold limit);
 
   uint64_t blocks() const { return walk_.blocks(); }
+  void will_need(uint64_t first, uint64_t count) const { walk_.will_need(first, count); }
 
   // The sums of one block. `best` is the largest of the blocks before it that it will be merged
   // with: what does not beat it may be left out.
   Sums measure(uint64_t block, const kernels::Best& best) const;
 
  private:
-  uint64_t first_position(uint64_t block, const Traversal::Block& elements, double distance) const;
+  // The largest |d| of each tile of a block.
+  using TileMaxima = std::array<double, kBlockElements / kTileElements>;
+  uint64_t first_position(uint64_t block, const Traversal::Block& elements,
+                          const TileMaxima& maxima) const;
 
   Traversal walk_;
   DType dtype_a_;

@@ -21,22 +21,24 @@ struct Plane {
   std::size_t inner;
 };
 
-// Copies a plane to row-major order, a small square at a time, so that a cache line that is fetched
-// along the other axis is used up while it is there.
+// Copies a plane whose elements lie together along the outer axis to row-major order. It reads runs
+// of that axis and scatters them over a few rows of the result, which stay in the cache, while the
+// lines of the next runs are on their way: they lie too far apart for the hardware to guess.
 template <std::size_t kItem>
 void copy_plane(const Plane& plane, std::byte* to) {
-  constexpr std::size_t kSquare = 16;
-  for (std::size_t row = 0; row < plane.outer; row += kSquare) {
-    const std::size_t rows = std::min(kSquare, plane.outer - row);
-    for (std::size_t column = 0; column < plane.inner; column += kSquare) {
-      const std::size_t columns = std::min(kSquare, plane.inner - column);
-      for (std::size_t r = row; r < row + rows; ++r) {
-        const std::byte* from = plane.from + static_cast<int64_t>(r) * plane.outer_bytes +
-                                static_cast<int64_t>(column) * plane.inner_bytes;
-        std::byte* out = to + (r * plane.inner + column) * kItem;
-        for (std::size_t c = 0; c < columns; ++c, from += plane.inner_bytes, out += kItem)
-          std::memcpy(out, from, kItem);
-      }
+  constexpr std::size_t kRun = 32;
+  constexpr std::size_t kAhead = 8;
+  for (std::size_t row = 0; row < plane.outer; row += kRun) {
+    const std::size_t rows = std::min(kRun, plane.outer - row);
+    const std::byte* column = plane.from + static_cast<int64_t>(row) * plane.outer_bytes;
+    for (std::size_t c = 0; c < plane.inner; ++c, column += plane.inner_bytes) {
+      const std::byte* next = column + static_cast<int64_t>(kAhead) * plane.inner_bytes;
+      __builtin_prefetch(next);
+      __builtin_prefetch(next + 64);
+      const std::byte* from = column;
+      std::byte* out = to + (row * plane.inner + c) * kItem;
+      for (std::size_t r = 0; r < rows; ++r, from += plane.outer_bytes, out += plane.inner * kItem)
+        std::memcpy(out, from, kItem);
     }
   }
 }
@@ -181,6 +183,12 @@ Traversal::Block Traversal::fetch(uint64_t block, std::vector<std::byte>& buffer
   gather(a_, found, &Axis::stride_a, buffer_a);
   gather(b_, found, &Axis::stride_b, buffer_b);
   return {found.count, buffer_a.data(), buffer_b.data()};
+}
+
+void Traversal::will_need(uint64_t first, uint64_t count) const {
+  if (!flat()) return;
+  a_.will_need(first * kBlockElements, count * kBlockElements);
+  b_.will_need(first * kBlockElements, count * kBlockElements);
 }
 
 uint64_t Traversal::position(uint64_t block, std::size_t at) const {

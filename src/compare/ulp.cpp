@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "compare/kernels/decode.h"
@@ -74,6 +75,24 @@ uint64_t ulp_between(DType dtype, const double* a, const double* b, std::size_t 
   std::transform(a, a + count, narrow_a.begin(), narrow);
   std::transform(b, b + count, narrow_b.begin(), narrow);
   return ulp_between(dtype, narrow_a.data(), narrow_b.data(), count);
+}
+
+// Types of 8 and 16 bits whose bits are a sign and steps from zero.
+bool are_stored_steps(DType dtype) {
+  const bool has_sign = dtype != DType::f8_e8m0;
+  return is_float(dtype) && has_sign && (info(dtype).bits == 8 || info(dtype).bits == 16);
+}
+
+uint64_t ulp_stored(DType dtype, const std::byte* a, const std::byte* b, std::size_t count) {
+  if (item_bytes(dtype) == 1)
+    return kernels::ulp8(reinterpret_cast<const uint8_t*>(a), reinterpret_cast<const uint8_t*>(b),
+                         count);
+  // A mapped file may hold them at odd addresses.
+  std::array<uint16_t, kTileElements> words_a;
+  std::array<uint16_t, kTileElements> words_b;
+  std::memcpy(words_a.data(), a, 2 * count);
+  std::memcpy(words_b.data(), b, 2 * count);
+  return kernels::ulp16(words_a.data(), words_b.data(), count);
 }
 
 }  // namespace tensordiff

@@ -13,4 +13,8 @@ namespace tensordiff {
 uint64_t ulp_between(DType dtype, const float* a, const float* b, std::size_t count);
 uint64_t ulp_between(DType dtype, const double* a, const double* b, std::size_t count);
 
+// The same for `count` pairs of one type as stored; only for types that are_stored_steps().
+bool are_stored_steps(DType dtype);
+uint64_t ulp_stored(DType dtype, const std::byte* a, const std::byte* b, std::size_t count);
+
 }  // namespace tensordiff

@@ -198,13 +198,13 @@ class Collector {
 
   Error nothing_readable() const {
     if (catalog_.problems.empty())
-      return Error("no tensor file among the {} files in it", files_.size());
+      return Error("no tensor file in it, among {} files", files_.size());
     std::string reasons;
     for (const Problem& found : catalog_.problems) {
       if (&found - catalog_.problems.data() == kReasonsMax) break;
       reasons += fmt::format("; '{}': {}", printable(found.where), found.message);
     }
-    return Error("none of the {} files in it could be read{}", files_.size(), reasons);
+    return Error("nothing in it could be read{}", reasons);
   }
 
   std::vector<ArchiveFile> files_;

@@ -143,6 +143,17 @@ class TarReader {
     return std::move(archive_);
   }
 
+  // An old GNU sparse member continues its map in more blocks; each says whether one follows.
+  uint64_t header_bytes(ByteView header) const {
+    uint64_t bytes = kBlock;
+    bool more = header[156] == std::byte{'S'} && header[482] != std::byte{0};
+    while (more && left() - bytes >= kBlock) {
+      more = file_.view[at_ + bytes + 504] != std::byte{0};
+      bytes += kBlock;
+    }
+    return bytes;
+  }
+
   Result<void> read_member(ByteView header) {
     const char type = static_cast<char>(header[156]);
     const bool describes_next = std::string_view("xgLK").find(type) != std::string_view::npos;
@@ -153,10 +164,12 @@ class TarReader {
     const bool has_data =
         describes_next || std::string_view("123456").find(type) == std::string_view::npos;
     const uint64_t stored = has_data ? *size : 0;
-    if (stored > left() - kBlock)
+    const uint64_t data_offset = at_ + header_bytes(header);
+    const uint64_t stored_max = file_.size() - data_offset;
+    if (stored > stored_max)
       return Error("'{}' has {} bytes, but {} are left in the file", printable(name_of(header)),
-                   *size, left() - kBlock);
-    const Bytes data = file_.slice(at_ + kBlock, stored);
+                   *size, stored_max);
+    const Bytes data = file_.slice(data_offset, stored);
     if (describes_next) {
       TRY(read_extension(type, data.view));
     } else {
@@ -165,7 +178,7 @@ class TarReader {
       long_name_.clear();
     }
     // The padding after the last member may be missing; the size was checked, so this cannot wrap.
-    at_ = std::min(at_ + kBlock + (stored + kBlock - 1) / kBlock * kBlock, file_.size());
+    at_ = std::min(data_offset + (stored + kBlock - 1) / kBlock * kBlock, file_.size());
     return {};
   }
 

@@ -90,7 +90,8 @@ std::optional<uint64_t> find_end(ByteView file) {
   return second_best;
 }
 
-// The 64-bit end record, when there is one; torch always writes it.
+// The 64-bit end record, when there is one; torch always writes it. A locator that points at none
+// is no locator: the end of a member's name can look like one.
 Result<std::optional<Directory>> read_end64(ByteView file, uint64_t end) {
   if (end < kLocator64Bytes) return std::optional<Directory>();
   ByteCursor locator(file.subspan(end - kLocator64Bytes, kLocator64Bytes));
@@ -101,8 +102,7 @@ Result<std::optional<Directory>> read_end64(ByteView file, uint64_t end) {
 
   ByteCursor cursor(file);
   cursor.seek(record);
-  if (cursor.u32() != kEnd64Signature || record >= end)
-    return Error("zip: no 64-bit end record where its locator points");
+  if (cursor.u32() != kEnd64Signature || record >= end) return std::optional<Directory>();
   cursor.skip(8 + 2 + 2);
   const uint32_t disk = cursor.u32();
   const uint32_t directory_disk = cursor.u32();

@@ -134,7 +134,7 @@ TEST(Yaml, QuotesNamesThatWouldMeanSomethingElse) {
   for (const std::string name :
        {"no", "Null", "0", "1e5", "- x", "a: b", "#x", "{", "", "\x1b[1m"}) {
     Report report;
-    report.only_a = {{{name, DType::f32, {1}, ""}, {}}};
+    report.only_a = {{{name, DType::f32, {1}, ""}, false, {}}};
     const std::string text = renderers::yaml.render(report, {});
     EXPECT_TRUE(text.starts_with("- TensorRemoved:\n    - \"")) << text;
   }

@@ -35,7 +35,7 @@ TEST(Csv, HasAsManyFieldsInEveryRow) {
 
 TEST(Csv, QuotesWhatNeedsIt) {
   Report report;
-  report.only_a = {{{"a,\"b\"", DType::f32, {}, ""}, {}}};
+  report.only_a = {{{"a,\"b\"", DType::f32, {}, ""}, false, {}}};
   const auto lines = lines_of(renderers::csv.render(report, {}));
   EXPECT_TRUE(lines[1].starts_with(",\"a,\"\"b\"\"\",,")) << lines[1];
 }

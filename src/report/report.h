@@ -9,6 +9,7 @@
 
 #include "align/aligner.h"
 #include "compare/comparison.h"
+#include "diagnose/finding.h"
 #include "tensor/catalog.h"
 
 namespace tensordiff {
@@ -38,15 +39,12 @@ struct PairRow {
   std::string_view matched_by;
   Shape shape;  // The one they were compared in.
   std::vector<Step> steps;
-  Comparison comparison;  // Its numbers are unset where status is incomparable or error.
-  std::string message;    // Why it is incomparable or an error, or a note; empty for none.
+  Comparison comparison;           // Its numbers are unset where status is incomparable or error.
+  std::string message;             // Why it is incomparable or an error, or a note; empty for none.
+  std::optional<Verdict> verdict;  // Of the noise model, where it was asked.
 };
 
-struct FirstDivergence {
-  std::size_t pair = 0;
-  bool created = false;  // Its inputs agree, so that the error is made here and not carried.
-  std::string explanation;
-};
+using FirstDivergence = Divergence;
 
 struct Summary {
   uint64_t identical = 0, equal = 0, close = 0, different = 0, incomparable = 0, error = 0;
@@ -57,6 +55,9 @@ struct Report {
   Side a, b;
   Summary summary;
   std::optional<FirstDivergence> first_divergence;
+  std::vector<Divergence> next_divergences;  // Errors made after it, in execution order.
+  std::vector<Finding> findings;
+  std::vector<Trial> trials;   // Only when asked for (--explain).
   std::vector<PairRow> pairs;  // In display order.
   // Tensors without a partner, with what the renderers need to show of them.
   struct Unpaired {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "report/json_values.h"
 #include "report/renderer.h"
 
@@ -42,6 +43,47 @@ void write_first_divergence(JsonWriter& json, const Report& report) {
   json.member("name_a", row.a.name).member("name_b", row.b.name).member("layer", row.layer);
   text_or_null(json, "stage", row.stage);
   json.member("created", first.created).member("explanation", first.explanation).end_object();
+}
+
+void write_parameter(JsonWriter& json, const Parameter& parameter) {
+  std::visit([&](const auto& value) { json.member(parameter.name, value); }, parameter.value);
+}
+
+void write_findings(JsonWriter& json, const Report& report) {
+  json.begin_array();
+  for (const Finding& finding : report.findings) {
+    json.begin_object().member("code", finding.code).member("pair", uint64_t{finding.pair});
+    json.member("confidence", finding.confidence).member("explanation", finding.explanation);
+    json.key("parameters").begin_object();
+    for (const Parameter& parameter : finding.parameters) write_parameter(json, parameter);
+    json.end_object().member("residual_before", finding.residual_before);
+    json.member("residual_after", finding.residual_after);
+    json.member("convention", finding.convention).end_object();
+  }
+  json.end_array();
+}
+
+void write_next(JsonWriter& json, const Report& report) {
+  json.begin_array();
+  for (const Divergence& next : report.next_divergences) {
+    const PairRow& row = report.pairs[next.pair];
+    json.begin_object().member("pair", uint64_t{next.pair}).member("name_a", row.a.name);
+    json.member("name_b", row.b.name).member("layer", row.layer);
+    text_or_null(json, "stage", row.stage);
+    json.member("created", next.created).member("explanation", next.explanation).end_object();
+  }
+  json.end_array();
+}
+
+void write_trials(JsonWriter& json, const Report& report) {
+  json.begin_array();
+  for (const Trial& trial : report.trials)
+    json.begin_object()
+        .member("pair", uint64_t{trial.pair})
+        .member("code", trial.code)
+        .member("outcome", trial.outcome)
+        .end_object();
+  json.end_array();
 }
 
 // What the numbers of a step are called. The last of fewer names than numbers stands for a list.
@@ -120,7 +162,25 @@ void write_pair(JsonWriter& json, const PairRow& row) {
   json.key("diff");
   write_diff(json, comparison.diff);
   text_or_null(json, "message", row.message);
+  row.verdict ? json.member("verdict", name_of(*row.verdict)) : json.key("verdict").null();
   json.end_object();
+}
+
+// One line for each pair. There may be a hundred thousand, so they are written in parallel, a batch
+// at a time.
+void write_pairs(JsonWriter& json, const std::vector<PairRow>& rows) {
+  constexpr std::size_t kBatch = 4096;
+  json.begin_array();
+  for (std::size_t first = 0; first < rows.size(); first += kBatch) {
+    std::vector<std::string> lines(std::min(kBatch, rows.size() - first));
+    for_each_index(lines.size(), [&](std::size_t i) {
+      JsonWriter line;
+      write_pair(line, rows[first + i]);
+      lines[i] = line.take();
+    });
+    for (const std::string& line : lines) json.raw(line);
+  }
+  json.end_array();
 }
 
 void write_unpaired(JsonWriter& json, const std::vector<Report::Unpaired>& tensors) {
@@ -129,6 +189,7 @@ void write_unpaired(JsonWriter& json, const std::vector<Report::Unpaired>& tenso
     json.begin_object().member("name", tensor.id.name);
     json.member("dtype", name_of(tensor.id.dtype)).member("shape", tensor.id.shape);
     text_or_null(json, "message", tensor.id.fault);
+    json.member("layer_absent", tensor.layer_absent);
     text_or_null(json, "nearest", tensor.nearest);
     json.member("likeness", tensor.likeness).end_object();
   }
@@ -148,15 +209,22 @@ std::string render(const Report& report, const RenderOptions&) {
   write_summary(json, report);
   json.key("first_divergence");
   write_first_divergence(json, report);
-  json.key("findings").begin_array().end_array();
-  json.key("pairs").begin_array();
-  for (const PairRow& row : report.pairs) write_pair(json, row);
-  json.end_array().key("only_a");
+  json.key("findings");
+  write_findings(json, report);
+  json.key("pairs");
+  write_pairs(json, report.pairs);
+  json.key("only_a");
   write_unpaired(json, report.only_a);
   json.key("only_b");
   write_unpaired(json, report.only_b);
   json.key("analyses").begin_object().end_object();
-  json.member("notes", report.notes).end_object();
+  json.member("notes", report.notes).key("next_divergences");
+  write_next(json, report);
+  if (!report.trials.empty()) {
+    json.key("trials");
+    write_trials(json, report);
+  }
+  json.end_object();
   return json.take() + "\n";
 }
 

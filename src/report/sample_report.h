@@ -88,8 +88,8 @@ inline Report sample_report() {
                     .error = 1,
                     .verdict = "trouble"};
   report.first_divergence = {2, true, "its inputs agree; its output does not"};
-  report.only_a = {{{"gone", DType::f32, {4}, ""}, stats_between(4, 1, 1)}};
-  report.only_b = {{{"new", DType::i64, {}, ""}, stats_between(1, 3, 3)}};
+  report.only_a = {{{"gone", DType::f32, {4}, ""}, false, stats_between(4, 1, 1)}};
+  report.only_b = {{{"new", DType::i64, {}, ""}, false, stats_between(1, 3, 3)}};
   report.notes = {"layer 3 of b is taken for layer 1 of a"};
   return report;
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/divergence_text.h"
 #include "report/renderer.h"
 #include "report/selection.h"
 #include "report/style.h"
@@ -76,24 +77,6 @@ std::string side_lines(const Report& report, const Style& style, std::size_t wid
   return line("a", a, report.a) + line("b", b, report.b) + "\n";
 }
 
-std::string names_of(const PairRow& row) {
-  const std::string a = printable(row.a.name), b = printable(row.b.name);
-  return a == b ? a : a + " → " + b;
-}
-
-std::string divergence_lines(const Report& report, const Style& style) {
-  if (!report.first_divergence) return "";
-  const FirstDivergence& first = *report.first_divergence;
-  const PairRow& row = report.pairs[first.pair];
-  std::string place = style(Tone::bold, names_of(row));
-  if (row.layer) place += fmt::format(", layer {}", *row.layer);
-  if (!row.stage.empty()) place += ", " + printable(row.stage);
-  std::string out = fmt::format("first divergence  {}\n", place);
-  if (!first.explanation.empty())
-    out += "  " + style(Tone::dim, printable(first.explanation, 1000)) + "\n";
-  return out;
-}
-
 std::string problem_lines(const Report& report, const RenderOptions& options, const Style& style) {
   std::string out;
   const auto list = [&](std::string_view name, const Side& side) {
@@ -111,7 +94,7 @@ std::string problem_lines(const Report& report, const RenderOptions& options, co
   return out;
 }
 
-std::string note_lines(const Report& report, const Style& style) {
+std::string note_lines(const Report& report, const RenderOptions& options, const Style& style) {
   std::string out;
   const auto note = [&](std::string_view text) {
     out += fmt::format("{}  {}\n", style(Tone::dim, "note"), text);
@@ -122,8 +105,8 @@ std::string note_lines(const Report& report, const Style& style) {
   };
   const uint64_t aligned = count([](const PairRow& row) { return !row.steps.empty(); });
   if (aligned > 0)
-    note(fmt::format("{} had to be brought to one layout first (-v tells how)",
-                     counted(aligned, "pair")));
+    note(fmt::format("{} had to be brought to one layout first{}", counted(aligned, "pair"),
+                     options.verbose ? "" : " (-v tells how)"));
   const uint64_t agreeing =
       count([](const PairRow& row) { return row.comparison.diff.nonfinite_agreeing > 0; });
   if (agreeing > 0)
@@ -227,9 +210,14 @@ std::string pair_table(const Report& report, const RenderOptions& options, const
 std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::string_view side,
                           const RenderOptions& options, const Style& style) {
   if (tensors.empty() || !options.show_unpaired) return "";
-  std::string out = fmt::format(
-      "\n{}\n",
-      style(Tone::trouble, fmt::format("only in {}  {}", side, counted(tensors.size(), "tensor"))));
+  const auto absent =
+      static_cast<uint64_t>(std::ranges::count_if(tensors, &Report::Unpaired::layer_absent));
+  std::string title = fmt::format("only in {}  {}", side, counted(tensors.size(), "tensor"));
+  // A side that was dumped for some layers only is no difference, and must not look like one.
+  if (absent > 0)
+    title += fmt::format(", {} of layers that the other side lacks",
+                         absent == tensors.size() ? "all" : human_count(absent));
+  std::string out = "\n" + style(Tone::trouble, title) + "\n";
   const std::size_t count = shown(tensors.size(), options, kListDefault);
   for (std::size_t i = 0; i < count; ++i) {
     const TensorId& tensor = tensors[i].id;
@@ -246,9 +234,9 @@ std::string render(const Report& report, const RenderOptions& options) {
   if (options.brief) return summary_line(report, style);
   return side_lines(report, style, options.width) + summary_line(report, style) +
          divergence_lines(report, style) + problem_lines(report, options, style) +
-         note_lines(report, style) + pair_table(report, options, style) +
+         note_lines(report, options, style) + pair_table(report, options, style) +
          unpaired_list(report.only_a, "a", options, style) +
-         unpaired_list(report.only_b, "b", options, style);
+         unpaired_list(report.only_b, "b", options, style) + trial_lines(report, style);
 }
 
 }  // namespace

@@ -34,11 +34,22 @@ TEST(Text, SaysWhenNothingIsLeftOver) {
 TEST(Text, NeverHidesWhatFailedOrWasLeftOver) {
   const std::string text = renderers::text.render(sample_report(), {});
   for (const std::string_view part :
-       {"first divergence  off, layer 1, query", "its inputs agree; its output does not",
-        "problem in a  evil.pkl: posix.system was not run", "└ b: deflate stream ends early",
-        "└ no common layout for [2, 3] and [7]", "only in a  1 tensor", "gone  f32 [4]",
-        "only in b  1 tensor", "note  layer 3 of b is taken for layer 1 of a"})
+       {"Diverges in layer 1 at query. Its inputs agree; its output does not.",
+        "first divergence: off", "problem in a  evil.pkl: posix.system was not run",
+        "└ b: deflate stream ends early", "└ no common layout for [2, 3] and [7]",
+        "only in a  1 tensor", "gone  f32 [4]", "only in b  1 tensor",
+        "note  layer 3 of b is taken for layer 1 of a"})
     EXPECT_TRUE(has(text, part)) << part << "\n" << text;
+}
+
+TEST(Text, TellsLayersThatTheOtherSideLacks) {
+  Report report = sample_report();
+  report.only_a[0].layer_absent = true;
+  EXPECT_TRUE(has(renderers::text.render(report, {}),
+                  "only in a  1 tensor, all of layers that the other side lacks\n"));
+  report.only_a.push_back(report.only_b[0]);
+  EXPECT_TRUE(has(renderers::text.render(report, {}),
+                  "only in a  2 tensors, 1 of layers that the other side lacks\n"));
 }
 
 TEST(Text, ShowsTheWorstFirstAndSaysHowManyMoreThereAre) {

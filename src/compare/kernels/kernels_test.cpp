@@ -83,7 +83,7 @@ TEST(VectorDiff, AgreesWithThePlainKernelAtEveryLength) {
     for (std::size_t count = 1; count < 70; ++count) {
       SCOPED_TRACE(testing::Message() << target << ", " << count << " elements");
       const Values v = random_values(count, static_cast<unsigned>(count));
-      const kernels::Tile tile{count, 1000, {1e-4, 1e-3}, {}};
+      const kernels::Tile tile{count, 1000, {1e-4, 1e-3}, {}, {}};
       Sums got;
       const std::size_t done = kernels::diff(v.a.data(), v.b.data(), tile, got);
       ASSERT_GT(done + 70, count);
@@ -110,7 +110,7 @@ TEST(VectorDiff, DeclinesValuesThatAreNotFinite) {
         Values v = random_values(64, 5);
         v.b[at] = bad;
         Sums sums;
-        EXPECT_EQ(kernels::diff(v.a.data(), v.b.data(), {64, 0, {}, {}}, sums), 0U)
+        EXPECT_EQ(kernels::diff(v.a.data(), v.b.data(), {64, 0, {}, {}, {}}, sums), 0U)
             << target << bad;
       }
     }
@@ -124,10 +124,10 @@ TEST(VectorDiff, TakesValuesNearTheEndOfTheRange) {
     Values v = random_values(64, 5);
     v.a[3] = 1e38F, v.b[3] = 1.1e38F, v.a[40] = -2e38F, v.b[40] = -1.5e38F;
     Sums got;
-    ASSERT_EQ(kernels::diff(v.a.data(), v.b.data(), {64, 0, {1e-4, 1e-3}, {}}, got), 64U);
+    ASSERT_EQ(kernels::diff(v.a.data(), v.b.data(), {64, 0, {1e-4, 1e-3}, {}, {}}, got), 64U);
     const auto a = widened(v.a);
     const auto b = widened(v.b);
-    expect_same(got, kernels::reference::diff(a.data(), b.data(), {64, 0, {1e-4, 1e-3}, {}}));
+    expect_same(got, kernels::reference::diff(a.data(), b.data(), {64, 0, {1e-4, 1e-3}, {}, {}}));
   });
 }
 
@@ -143,11 +143,12 @@ TEST(VectorDiff, FindsEveryRecordAcrossTiles) {
       Sums part;
       const kernels::Best best{total.max_abs, total.max_rel, total.rtol_needed};
       ASSERT_EQ(kernels::diff(v.a.data() + first, v.b.data() + first,
-                              {64, first, {1e-4, 1e-3}, best}, part),
+                              {64, first, {1e-4, 1e-3}, best, {}}, part),
                 64U);
       total.merge(part);
     }
-    expect_same(total, kernels::reference::diff(a.data(), b.data(), {4096, 0, {1e-4, 1e-3}, {}}));
+    expect_same(total,
+                kernels::reference::diff(a.data(), b.data(), {4096, 0, {1e-4, 1e-3}, {}, {}}));
   });
 }
 
@@ -155,7 +156,7 @@ TEST(VectorDiff, NeedsNoToleranceForZeroDistance) {
   const std::vector<float> a(64, 0.0F);
   const std::vector<float> b = a;
   Sums sums;
-  ASSERT_EQ(kernels::diff(a.data(), b.data(), {64, 0, {0, 0}, {}}, sums), 64U);
+  ASSERT_EQ(kernels::diff(a.data(), b.data(), {64, 0, {0, 0}, {}, {}}, sums), 64U);
   EXPECT_EQ(sums.max_rel, 0);
   EXPECT_EQ(sums.rtol_needed, 0);
   EXPECT_EQ(sums.exceeding, 0U);
@@ -166,7 +167,7 @@ TEST(VectorDiff, NoRtolWillDoWhereTheReferenceIsZero) {
   const std::vector<float> a(64, 0.0F);
   const std::vector<float> b(64, 1.0F);
   Sums sums;
-  ASSERT_EQ(kernels::diff(a.data(), b.data(), {64, 0, {1e-5, 1e-3}, {}}, sums), 64U);
+  ASSERT_EQ(kernels::diff(a.data(), b.data(), {64, 0, {1e-5, 1e-3}, {}, {}}, sums), 64U);
   EXPECT_EQ(sums.rtol_needed, kInf);
   EXPECT_EQ(sums.max_rel, 1);
 }
@@ -197,6 +198,21 @@ TEST(Ulp, AgreesWithThePlainKernelAndCountsAcrossZero) {
       const auto b = widened(v.b);
       EXPECT_EQ(kernels::ulp(a.data(), b.data(), count),
                 kernels::reference::ulp(a.data(), b.data(), count));
+    }
+  });
+  on_every_target([](const char* target) {
+    std::mt19937 random(5);
+    std::vector<uint8_t> bytes(600);
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+    std::vector<uint16_t> words(600);
+    for (uint16_t& word : words) word = static_cast<uint16_t>(random());
+    for (std::size_t count = 0; count < 300; count += 7) {
+      EXPECT_EQ(kernels::ulp8(bytes.data(), bytes.data() + 300, count),
+                kernels::reference::ulp8(bytes.data(), bytes.data() + 300, count))
+          << target << count;
+      EXPECT_EQ(kernels::ulp16(words.data(), words.data() + 300, count),
+                kernels::reference::ulp16(words.data(), words.data() + 300, count))
+          << target << count;
     }
   });
   const float tiny = std::numeric_limits<float>::denorm_min();
@@ -260,12 +276,12 @@ TEST(Sums, MergingPartsGivesTheWhole) {
   const Values v = random_values(1000, 3);
   const auto a = widened(v.a);
   const auto b = widened(v.b);
-  const Sums whole = kernels::reference::diff(a.data(), b.data(), {1000, 0, {1e-4, 1e-3}, {}});
+  const Sums whole = kernels::reference::diff(a.data(), b.data(), {1000, 0, {1e-4, 1e-3}, {}, {}});
   Sums parts;
   for (std::size_t first = 0; first < 1000; first += 130) {
     const std::size_t count = std::min<std::size_t>(130, 1000 - first);
     parts.merge(kernels::reference::diff(a.data() + first, b.data() + first,
-                                         {count, first, {1e-4, 1e-3}, {}}));
+                                         {count, first, {1e-4, 1e-3}, {}, {}}));
   }
   expect_same(parts, whole);
 }

@@ -105,13 +105,14 @@ Sums diff_real(const T* a, const T* b, const Tile& tile) {
   return sums;
 }
 
-template <class Bits, class Float>
-uint64_t ulp_of(const Float* a, const Float* b, std::size_t count) {
-  constexpr Bits kSign = Bits{1} << (sizeof(Bits) * 8 - 1);
-  // Steps from zero, counted so that neighbours differ by one across zero too.
-  const auto steps = [](Float value) {
+template <class Bits, class Stored>
+uint64_t ulp_of(const Stored* a, const Stored* b, std::size_t count) {
+  constexpr auto kSign = static_cast<Bits>(Bits{1} << (sizeof(Bits) * 8 - 1));
+  // Steps from the lowest number, counted so that neighbours differ by one across zero too.
+  const auto steps = [](Stored value) {
     const Bits bits = std::bit_cast<Bits>(value);
-    return bits & kSign ? kSign - (bits & ~kSign) : kSign + bits;
+    const auto size = static_cast<Bits>(bits & ~kSign);
+    return static_cast<Bits>(bits & kSign ? kSign - size : kSign + size);
   };
   uint64_t most = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -175,13 +176,10 @@ uint64_t ulp(const double* a, const double* b, std::size_t count) {
   return ulp_of<uint64_t>(a, b, count);
 }
 uint64_t ulp16(const uint16_t* a, const uint16_t* b, std::size_t count) {
-  uint64_t most = 0;
-  const auto steps = [](uint16_t bits) {
-    return bits & 0x8000 ? 0x8000 - (bits & 0x7fff) : 0x8000 + bits;
-  };
-  for (std::size_t i = 0; i < count; ++i)
-    most = std::max(most, static_cast<uint64_t>(std::abs(steps(a[i]) - steps(b[i]))));
-  return most;
+  return ulp_of<uint16_t>(a, b, count);
+}
+uint64_t ulp8(const uint8_t* a, const uint8_t* b, std::size_t count) {
+  return ulp_of<uint8_t>(a, b, count);
 }
 
 }  // namespace tensordiff::kernels::reference

@@ -74,6 +74,15 @@ struct Best {
   double rtol_needed = 0;
 };
 
+// Where the stored elements of the next tile lie, to be fetched while this one is computed. A hint:
+// it is never read, and may point anywhere.
+struct Ahead {
+  const std::byte* a = nullptr;
+  const std::byte* b = nullptr;
+  std::size_t item_a = 0;  // Bytes of an element.
+  std::size_t item_b = 0;
+};
+
 // What to measure: `count` pairs, the first of which is at position `first`. A vector kernel may
 // leave out a maximum that does not beat `best`; merged into what gave `best` nothing is missing.
 struct Tile {
@@ -81,6 +90,7 @@ struct Tile {
   uint64_t first = 0;
   Threshold limit;
   Best best;
+  Ahead ahead;
 };
 
 namespace reference {
@@ -91,6 +101,7 @@ Moments moments(const double* values, std::size_t count);
 uint64_t ulp(const float* a, const float* b, std::size_t count);
 uint64_t ulp(const double* a, const double* b, std::size_t count);
 uint64_t ulp16(const uint16_t* a, const uint16_t* b, std::size_t count);
+uint64_t ulp8(const uint8_t* a, const uint8_t* b, std::size_t count);
 }  // namespace reference
 
 // The vector twins. They return how many elements from the front they measured: all whole vectors,
@@ -100,11 +111,12 @@ std::size_t diff(const double* a, const double* b, const Tile& tile, Sums& out);
 std::size_t moments(const float* values, std::size_t count, Moments& out);
 std::size_t moments(const double* values, std::size_t count, Moments& out);
 
-// The largest distance in representable steps; for finite values only. The 16-bit one takes
-// f16 or bf16 as stored.
+// The largest distance in representable steps; for finite values only. Those of 16 and 8 bits take
+// floats as stored, with a sign in the highest bit.
 uint64_t ulp(const float* a, const float* b, std::size_t count);
 uint64_t ulp(const double* a, const double* b, std::size_t count);
 uint64_t ulp16(const uint16_t* a, const uint16_t* b, std::size_t count);
+uint64_t ulp8(const uint8_t* a, const uint8_t* b, std::size_t count);
 
 // The name of the instruction set in use.
 const char* target_name();

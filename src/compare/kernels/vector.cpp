@@ -48,12 +48,12 @@ double most(Vec v) { return hn::GetLane(hn::MaxOfLanes(F64(), v)); }
 struct Survey {
   double min_a, max_a, min_b, max_b;
   double distance;  // Largest |b - a|, rounded; infinite or NaN when a value is.
-  bool relative;    // An element may beat the record of |d| / max(|a|, |b|).
+  bool notable;     // An element may beat a record relative to its size, or exceed tolerance.
   uint64_t equal, zeros_a, zeros_b;
 };
 
 template <class T>
-Survey survey(const T* at_a, const T* at_b, std::size_t count, double max_rel) {
+Survey survey(const T* at_a, const T* at_b, std::size_t count, const Tile& tile) {
   const hn::ScalableTag<T> d;
   const hn::RebindToSigned<decltype(d)> bits;  // Sizes order like integers, and NaN comes last.
   auto min_a = hn::Set(d, std::numeric_limits<T>::infinity());
@@ -61,19 +61,26 @@ Survey survey(const T* at_a, const T* at_b, std::size_t count, double max_rel) {
   auto min_b = min_a;
   auto max_b = max_a;
   auto distance = hn::Zero(bits);
-  auto beaten = hn::Lt(min_a, max_a);  // None yet.
-  const auto bound = hn::Set(d, static_cast<T>(max_rel * kNearly));
+  auto notable = hn::Lt(min_a, max_a);  // None yet.
+  const auto set = [&](double value)
+                       HWY_ATTR { return hn::Set(d, static_cast<T>(value * kNearly)); };
+  const auto rel_bound = set(tile.best.max_rel);
+  const auto rtol_bound = set(std::min(tile.limit.rtol, tile.best.rtol_needed));
+  const auto atol = set(tile.limit.atol);
   uint64_t equal = 0, zeros_a = 0, zeros_b = 0;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
     const auto a = hn::LoadU(d, at_a + i);
     const auto b = hn::LoadU(d, at_b + i);
     const auto size = hn::Abs(hn::Sub(b, a));
+    const auto size_a = hn::Abs(a);
     min_a = hn::Min(min_a, a);
     max_a = hn::Max(max_a, a);
     min_b = hn::Min(min_b, b);
     max_b = hn::Max(max_b, b);
     distance = hn::Max(distance, hn::BitCast(bits, size));
-    beaten = hn::Or(beaten, hn::Gt(size, hn::Mul(hn::Max(hn::Abs(a), hn::Abs(b)), bound)));
+    const auto by_rel = hn::Gt(size, hn::Mul(hn::Max(size_a, hn::Abs(b)), rel_bound));
+    const auto by_rtol = hn::Gt(size, hn::MulAdd(size_a, rtol_bound, atol));
+    notable = hn::Or(notable, hn::Or(by_rel, by_rtol));
     equal += hn::CountTrue(d, hn::Eq(a, b));
     zeros_a += hn::CountTrue(d, hn::Eq(a, hn::Zero(d)));
     zeros_b += hn::CountTrue(d, hn::Eq(b, hn::Zero(d)));
@@ -88,7 +95,7 @@ Survey survey(const T* at_a, const T* at_b, std::size_t count, double max_rel) {
           lowest(min_b),
           highest(max_b),
           std::bit_cast<T>(farthest),
-          !hn::AllFalse(d, beaten),
+          !hn::AllFalse(d, notable),
           equal,
           zeros_a,
           zeros_b};
@@ -99,9 +106,13 @@ template <bool kEstimate>
 HWY_INLINE Vec reciprocal(Vec size) {
   const F64 d;
   if constexpr (!kEstimate) return hn::Div(hn::Set(d, 1.0), size);
+#if HWY_TARGET == HWY_AVX3
+  const Vec r{_mm512_rcp14_pd(size.raw)};  // The one set with an estimate for doubles.
+#else
   Vec r = hn::PromoteTo(d, hn::ApproximateReciprocal(hn::DemoteTo(HalfF32(), size)));
 #if !(HWY_ARCH_X86)
   r = hn::MulAdd(hn::NegMulAdd(size, r, hn::Set(d, 1.0)), r, r);  // Others estimate 8 bits only.
+#endif
 #endif
   const Vec e = hn::NegMulAdd(size, r, hn::Set(d, 1.0));
   return hn::MulAdd(hn::MulAdd(e, e, e), r, r);
@@ -114,7 +125,7 @@ void centre(double count, double pivot, double x, double xx, double& mean, doubl
 }
 
 template <bool kEstimate, class T>
-void take_sums(const T* at_a, const T* at_b, std::size_t count, Sums& sums) {
+void take_sums(const T* at_a, const T* at_b, std::size_t count, const Ahead& ahead, Sums& sums) {
   const F64 f64;
   const double first_a = at_a[0];
   const double first_b = at_b[0];
@@ -124,6 +135,8 @@ void take_sums(const T* at_a, const T* at_b, std::size_t count, Sums& sums) {
   Vec sx = hn::Zero(f64);
   Vec sy = sx, sxx = sx, syy = sx, sxy = sx, d_abs = sx, d_squared = sx, d_relative = sx;
   for (std::size_t i = 0; i < count; i += hn::Lanes(f64)) {
+    __builtin_prefetch(ahead.a + i * ahead.item_a);
+    __builtin_prefetch(ahead.b + i * ahead.item_b);
     const Vec a = load(at_a + i);
     const Vec b = load(at_b + i);
     const Vec d = hn::Sub(b, a);
@@ -204,23 +217,22 @@ std::size_t diff_tile(const T* a, const T* b, const Tile& tile, Sums& sums) {
   const std::size_t lanes = hn::Lanes(hn::ScalableTag<T>());
   const std::size_t count = tile.count / lanes * lanes;
   if (count == 0) return 0;
-  const Survey found = survey(a, b, count, tile.best.max_rel);
+  const Survey found = survey(a, b, count, tile);
   if (!std::isfinite(found.distance)) return 0;
 
   sums = {};
   sums.count = sums.values = sums.a.count = sums.b.count = count;
   sums.equal = found.equal;
   const double largest = std::max({-found.min_a, found.max_a, -found.min_b, found.max_b});
-  if (sizeof(T) == sizeof(float) && largest < kEstimateMax) {
-    take_sums<true>(a, b, count, sums);
+  if (largest < kEstimateMax) {
+    take_sums<true>(a, b, count, tile.ahead, sums);
   } else {
-    take_sums<false>(a, b, count, sums);
+    take_sums<false>(a, b, count, tile.ahead, sums);
   }
   sums.a = {count, sums.mean_a, sums.m2_a, found.min_a, found.max_a, found.zeros_a, 0, 0};
   sums.b = {count, sums.mean_b, sums.m2_b, found.min_b, found.max_b, found.zeros_b, 0, 0};
 
-  const bool farther = found.distance >= tile.best.max_abs * kNearly;
-  if (farther || found.relative || found.distance >= tile.limit.atol * kNearly)
+  if (found.notable || found.distance >= tile.best.max_abs * kNearly)
     take_records(a, b, count, tile, sums);
   if (sums.max_abs > tile.best.max_abs)
     sums.max_abs_at = tile.first + (sums.max_abs > 0 ? position_of(a, b, count, sums.max_abs) : 0);
@@ -252,6 +264,7 @@ std::size_t moments_tile(const T* values, std::size_t count, Moments& out) {
   Vec sx = hn::Zero(f64);
   Vec sxx = sx;
   for (std::size_t i = 0; i < count; i += hn::Lanes(f64)) {
+    __builtin_prefetch(values + i + kTileElements);
     const Vec x = hn::Sub(load(values + i), pivot);
     sx = hn::Add(sx, x);
     sxx = hn::MulAdd(x, x, sxx);
@@ -263,32 +276,6 @@ std::size_t moments_tile(const T* values, std::size_t count, Moments& out) {
   out.max = hn::GetLane(hn::MaxOfLanes(d, highest));
   centre(static_cast<double>(count), first, sum(sx), sum(sxx), out.mean, out.m2);
   return count;
-}
-
-// Bits as steps from zero, negative below it.
-template <class D, class V>
-HWY_INLINE V steps(D d, V bits) {
-  using T = hn::TFromD<D>;
-  const V lowest = hn::Set(d, std::numeric_limits<T>::min());  // The bits of -0.
-  return hn::IfThenElse(hn::Lt(bits, hn::Zero(d)), hn::Sub(lowest, bits), bits);
-}
-
-template <class T>
-uint64_t ulp_most(const T* a, const T* b, std::size_t count) {
-  const hn::ScalableTag<T> d;
-  const hn::RebindToSigned<decltype(d)> bits;
-  const std::size_t lanes = hn::Lanes(d);
-  auto farthest = hn::Zero(d);
-  for (std::size_t i = 0; i < count; i += lanes) {
-    const auto at_a = steps(bits, hn::BitCast(bits, hn::LoadU(d, a + i)));
-    const auto at_b = steps(bits, hn::BitCast(bits, hn::LoadU(d, b + i)));
-    // The difference may need the sign bit: it is taken as unsigned.
-    const auto apart = hn::Sub(hn::Max(at_a, at_b), hn::Min(at_a, at_b));
-    farthest = hn::Max(farthest, hn::BitCast(d, apart));
-  }
-  HWY_ALIGN T all[hn::MaxLanes(d)];
-  hn::Store(farthest, d, all);
-  return *std::max_element(all, all + lanes);
 }
 
 std::size_t diff_f32(const float* a, const float* b, const Tile& tile, Sums& out) {
@@ -304,18 +291,6 @@ std::size_t moments_f64(const double* values, std::size_t count, Moments& out) {
   return moments_tile(values, count, out);
 }
 
-// The steps between whole vectors of stored bits. `count` is a multiple of the lanes.
-uint64_t ulp_u16(const uint16_t* a, const uint16_t* b, std::size_t count) {
-  return ulp_most(a, b, count);
-}
-uint64_t ulp_u32(const uint32_t* a, const uint32_t* b, std::size_t count) {
-  return ulp_most(a, b, count);
-}
-uint64_t ulp_u64(const uint64_t* a, const uint64_t* b, std::size_t count) {
-  return ulp_most(a, b, count);
-}
-std::size_t vector_bytes() { return hn::Lanes(hn::ScalableTag<uint8_t>()); }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tensordiff::kernels
 HWY_AFTER_NAMESPACE();
@@ -327,20 +302,6 @@ HWY_EXPORT(diff_f32);
 HWY_EXPORT(diff_f64);
 HWY_EXPORT(moments_f32);
 HWY_EXPORT(moments_f64);
-HWY_EXPORT(ulp_u16);
-HWY_EXPORT(ulp_u32);
-HWY_EXPORT(ulp_u64);
-HWY_EXPORT(vector_bytes);
-
-namespace {
-
-std::size_t whole_vectors(std::size_t count, std::size_t item) {
-  const std::size_t bytes = HWY_DYNAMIC_DISPATCH(vector_bytes)();
-  const std::size_t lanes = std::max<std::size_t>(1, bytes / item);  // The scalar target has one.
-  return count / lanes * lanes;
-}
-
-}  // namespace
 
 std::size_t diff(const float* a, const float* b, const Tile& tile, Sums& out) {
   return HWY_DYNAMIC_DISPATCH(diff_f32)(a, b, tile, out);
@@ -353,24 +314,6 @@ std::size_t moments(const float* values, std::size_t count, Moments& out) {
 }
 std::size_t moments(const double* values, std::size_t count, Moments& out) {
   return HWY_DYNAMIC_DISPATCH(moments_f64)(values, count, out);
-}
-
-uint64_t ulp16(const uint16_t* a, const uint16_t* b, std::size_t count) {
-  const std::size_t whole = whole_vectors(count, sizeof *a);
-  return std::max(HWY_DYNAMIC_DISPATCH(ulp_u16)(a, b, whole),
-                  reference::ulp16(a + whole, b + whole, count - whole));
-}
-uint64_t ulp(const float* a, const float* b, std::size_t count) {
-  const std::size_t whole = whole_vectors(count, sizeof *a);
-  const uint64_t most = HWY_DYNAMIC_DISPATCH(ulp_u32)(reinterpret_cast<const uint32_t*>(a),
-                                                      reinterpret_cast<const uint32_t*>(b), whole);
-  return std::max(most, reference::ulp(a + whole, b + whole, count - whole));
-}
-uint64_t ulp(const double* a, const double* b, std::size_t count) {
-  const std::size_t whole = whole_vectors(count, sizeof *a);
-  const uint64_t most = HWY_DYNAMIC_DISPATCH(ulp_u64)(reinterpret_cast<const uint64_t*>(a),
-                                                      reinterpret_cast<const uint64_t*>(b), whole);
-  return std::max(most, reference::ulp(a + whole, b + whole, count - whole));
 }
 
 const char* target_name() {

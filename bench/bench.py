@@ -1,0 +1,240 @@
+"""Times the program against what it should be measured by, side by side in one run.
+
+    ./dev bench [--size MIB] [--repeat N] [--compare FILE] [--only TEXT] [--out FILE]
+
+Every row is a ratio of two times taken in this run, best of several: the whole program (start to
+exit, `-o report --no-diagnose`) against reading both mapped files with as many threads and nothing
+else, against cmp, and against a numpy script with the same metrics. Data is made under build/bench.
+"""
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+
+import data
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+WORK = os.path.join(ROOT, "build", "bench")
+PROGRAM = os.path.join(ROOT, "build", "tensordiff")
+TOOLS = os.path.join(ROOT, "build", "release")
+MIB = 1 << 20
+
+
+def best(repeat, action):
+    return min(action() for _ in range(repeat))
+
+
+def seconds(command):
+    start = time.perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return time.perf_counter() - start
+
+
+def compare_seconds(a, b, threads=0, extra=()):
+    options = ["--threads", str(threads)] if threads else []
+    return seconds([PROGRAM, a, b, "-o", "report", "--no-diagnose", *options, *extra])
+
+
+def raw_seconds(a, b, threads):
+    out = subprocess.run([os.path.join(TOOLS, "raw_read"), str(threads), a, b],
+                         capture_output=True, text=True, check=True)
+    return float(out.stdout.split()[0])
+
+
+def warm(*paths):
+    for path in paths:
+        with open(path, "rb") as file:
+            while file.read(8 * MIB):
+                pass
+
+
+def peak_anonymous(command):
+    """The largest RssAnon that /proc shows while the command runs, in MiB."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peak = [0]
+
+    def watch():
+        while process.poll() is None:
+            try:
+                with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+                    kib = [int(line.split()[1]) for line in status if line.startswith("RssAnon")]
+                    peak[0] = max(peak[0], *kib)
+            except (OSError, ValueError, TypeError):
+                pass
+            time.sleep(0.001)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    process.wait()
+    watcher.join()
+    return peak[0] / 1024
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.rows = []
+        self.cores = os.cpu_count()
+
+    def wanted(self, name):
+        return self.options.only in name
+
+    def row(self, name, value, unit, note=""):
+        self.rows.append({"name": name, "value": round(value, 4), "unit": unit, "note": note})
+        print(f"  {name:<46} {value:>10.3f} {unit:<10} {note}", flush=True)
+
+    def path(self, name):
+        return os.path.join(WORK, name)
+
+    def file(self, name, make, *arguments, **options):
+        return data.once(self.path(name), make, *arguments, **options)
+
+    def dtypes(self):
+        size = self.options.size * MIB
+        pairs = [("f32", "F32", "F32"), ("f64", "F64", "F64"), ("bf16", "BF16", "BF16"),
+                 ("f16", "F16", "F16"),
+                 ("f8_e4m3", "F8_E4M3", "F8_E4M3"), ("i32", "I32", "I32"),
+                 ("f32 against bf16", "F32", "BF16"),
+                 ("f32 against f16", "F32", "F16")]
+        for name, dtype_a, dtype_b in pairs:
+            if not self.wanted(name):
+                continue
+            count = size // data.ITEM[dtype_a]
+            scale = 1e6 if dtype_a == "I32" else 1.0
+            noise = 1e-6 if dtype_b in ("F32", "F64", "I32") else 1e-3
+            a = self.file(f"{dtype_a}-{self.options.size}-a.safetensors", data.safetensors,
+                          dtype_a, count, 0.0, None, scale)
+            b = self.file(f"{dtype_b}-{count}-{noise}-b.safetensors", data.safetensors,
+                          dtype_b, count, noise, None, scale)
+            warm(a, b)
+            total = os.path.getsize(a) + os.path.getsize(b)
+            for threads in sorted({1, self.cores}):
+                raw = best(self.options.repeat, lambda: raw_seconds(a, b, threads))
+                ours = best(self.options.repeat, lambda: compare_seconds(a, b, threads))
+                self.row(f"{name}, {threads} thread(s): time / raw read", ours / raw, "x",
+                         f"{total / ours / 1e9:.2f} GB/s")
+
+    def peers(self):
+        if not self.wanted("peers"):
+            return
+        size = self.options.size * MIB
+        a = self.file(f"F32-{self.options.size}-a.safetensors", data.safetensors, "F32", size // 4)
+        same = self.file(f"F32-{self.options.size}-same.safetensors", data.safetensors,
+                         "F32", size // 4)
+        b = self.file(f"F32-{size // 4}-1e-06-b.safetensors", data.safetensors,
+                      "F32", size // 4, 1e-6)
+        warm(a, same, b)
+        cmp_time = best(self.options.repeat, lambda: seconds(["cmp", a, same]))
+        ours = best(self.options.repeat, lambda: compare_seconds(a, b))
+        equal = best(self.options.repeat, lambda: compare_seconds(a, same))
+        self.row("peers: cmp of identical files / f32", cmp_time / ours, "x faster")
+        self.row("peers: cmp / ours, identical files", cmp_time / equal, "x faster",
+                 "statistics included")
+        side = int((size // 4) ** 0.5)
+        row_a = self.file(f"square-{side}-a.npy", data.npy, side)
+        row_b = self.file(f"square-{side}-b.npy", data.npy, side, 1e-6)
+        warm(row_a, row_b)
+        script = os.path.join(ROOT, "bench", "numpy_metrics.py")
+        numpy_time = seconds([sys.executable, script, row_a, row_b])
+        plain = best(self.options.repeat, lambda: compare_seconds(row_a, row_b))
+        self.row("peers: numpy script / f32", numpy_time / plain, "x faster")
+        column_b = self.file(f"square-{side}-b-fortran.npy", data.npy, side, 1e-6, True)
+        warm(column_b)
+        crossed = best(self.options.repeat, lambda: compare_seconds(row_a, column_b))
+        self.row("peers: transposed f32: speed / row-major", plain / crossed, "x")
+
+    def many(self):
+        if not self.wanted("many"):
+            return
+        a = self.file("many-a.safetensors", data.many_tensors, 100_000, 16)
+        b = self.file("many-b.safetensors", data.many_tensors, 100_000, 16, 1e-6)
+        warm(a, b)
+        for threads in sorted({1, self.cores}):
+            ours = best(self.options.repeat, lambda: compare_seconds(a, b, threads))
+            self.row(f"many: 100,000 pairs of 16, {threads} thread(s)", ours, "s")
+
+    def growth(self):
+        if not self.wanted("growth"):
+            return
+        rates = {}
+        for size in [64, 256, 1024, 4096]:
+            if size > 4 * self.options.size:
+                continue
+            count = size * MIB // 4
+            a = self.file(f"F32-{size}-a.safetensors", data.safetensors, "F32", count)
+            b = self.file(f"F32-{count}-1e-06-b.safetensors", data.safetensors, "F32", count, 1e-6)
+            warm(a, b)
+            ours = best(self.options.repeat, lambda: compare_seconds(a, b))
+            rates[size] = ours / size
+            self.row(f"growth: {size} MiB each: ns per byte pair", ours / (size * MIB) * 1e9, "ns",
+                     f"{rates[size] / rates.get(256, rates[size]):.2f} of 256 MiB's")
+            memory = peak_anonymous([PROGRAM, a, b, "-o", "report", "--no-diagnose"])
+            self.row(f"growth: {size} MiB each: peak anonymous memory", memory, "MiB")
+
+    def latency(self):
+        if not self.wanted("latency"):
+            return
+        path = self.file(f"F32-{self.options.size}-a.safetensors", data.safetensors,
+                         "F32", self.options.size * MIB // 4)
+        warm(path)
+        out = subprocess.run([os.path.join(TOOLS, "slice_latency"), path],
+                             capture_output=True, text=True, check=True)
+        for line in out.stdout.splitlines():
+            layout, count, median, high = line.split()
+            self.row(f"latency: slice of {count}, {layout}", float(median), "us",
+                     f"99 %: {high} us")
+
+
+def machine():
+    model = ""
+    with open("/proc/cpuinfo", encoding="utf-8") as cpus:
+        model = next((line.split(":")[1].strip() for line in cpus
+                      if line.startswith("model name")), "")
+    return {"cpu": model, "cores": os.cpu_count(), "kernel": platform.release()}
+
+
+def show_changes(rows, path):
+    with open(path, encoding="utf-8") as file:
+        before = {row["name"]: row["value"] for row in json.load(file)["rows"]}
+    print(f"\nagainst {path}:")
+    for row in rows:
+        old = before.get(row["name"])
+        if old:
+            mark = "" if 0.9 <= row["value"] / old <= 1.1 else "  <-- moved"
+            print(f"  {row['name']:<46} {old:>10.3f} -> {row['value']:>10.3f}{mark}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=1024, help="MiB of each large file (1024)")
+    parser.add_argument("--repeat", type=int, default=5,
+                        help="runs of each, of which the best counts (5)")
+    parser.add_argument("--compare", metavar="FILE",
+                        help="show what moved against an earlier result")
+    parser.add_argument("--only", default="", help="only rows whose name has this text")
+    parser.add_argument("--out", default=os.path.join(ROOT, "bench", "results", "last.json"))
+    options = parser.parse_args()
+    os.makedirs(WORK, exist_ok=True)
+    bench = Bench(options)
+    here = machine()
+    print(f"{here['cpu']}, {here['cores']} cores; "
+          f"files of {options.size} MiB, best of {options.repeat}\n")
+    for part in (bench.dtypes, bench.peers, bench.many, bench.growth, bench.latency):
+        part()
+    if options.compare:
+        show_changes(bench.rows, options.compare)
+    if not options.only:
+        result = {"date": datetime.date.today().isoformat(), "machine": here,
+                  "size_mib": options.size, "rows": bench.rows}
+        with open(options.out, "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=1)
+            file.write("\n")
+
+
+main()

@@ -1,0 +1,62 @@
+// Attention, replayed in float64 from the dumped queries, keys and values.
+//
+// The form that a computes (how many heads, which scale, which mask) is learnt from a's own dumps.
+// The same form on b's inputs must then give b's output; where it does not, forms with one mistake
+// are tried. So the inputs of b need not agree with those of a.
+
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "diagnose/diagnosis.h"
+
+namespace tensordiff {
+
+struct AttentionForm {
+  uint64_t heads = 1;
+  uint64_t kv_heads = 1;
+  double scale = 1;
+  bool masked = true;    // A token sees what came before it, up to itself …
+  int64_t diagonal = 0;  // … or so many tokens further.
+  uint64_t window = 0;   // Only the last so many tokens; 0: all.
+  bool tiled = false;    // Head h reads key head h % kv_heads instead of h / (heads / kv_heads).
+};
+
+// One side's queries, keys and values.
+struct AttentionInputs {
+  Matrix query, key, value;
+};
+
+// Output tokens that are looked at: a few, spread over the sequence, in every sequence.
+std::vector<uint64_t> rows_to_replay(const AttentionInputs& in, uint64_t heads);
+
+// ‖out − attention(in)‖ / ‖out‖ over these rows.
+double replay_error(const AttentionInputs& in, const AttentionForm& form, const Matrix& out,
+                    const std::vector<uint64_t>& rows);
+
+struct AttentionStep {
+  AttentionForm form;  // That a computes.
+  AttentionInputs b;   // What b computes from.
+  std::vector<uint64_t> rows;
+  double before = 0;  // What a's form leaves of b.
+  double floor = 0;   // What it leaves of a, with room for noise.
+
+  bool same() const { return before <= floor; }  // b computes what a computes.
+};
+
+// Nothing where the site is no attention, its inputs are not there, or a's form is not found.
+std::optional<AttentionStep> learn_attention(const Case& it);
+
+// The same, and nothing where b computes what a computes.
+std::optional<AttentionStep> wrong_attention(const Case& it);
+
+// Whether b's output is just what a's form of attention makes of b's own inputs: however far it is
+// from a's, no error was made here.
+bool attention_is_right(const Run& run, const Site& site);
+
+// The explanation that b computes this form instead.
+Explanation explain_form(const Case& it, const AttentionStep& step, const AttentionForm& form,
+                         std::string text);
+
+}  // namespace tensordiff

@@ -1,0 +1,90 @@
+// Another factor on the attention scores: 1/√d left out, applied twice, or of the wrong d.
+//
+// The factor that makes the replay nearest to b is searched on a logarithmic grid and then by
+// golden section; well-known factors are tried first.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "diagnose/attention.h"
+#include "diagnose/diagnosis.h"
+#include "diagnose/fit.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr double kGolden = 0.6180339887498949;
+constexpr int kTurns = 40;
+
+std::vector<double> known_scales(const AttentionStep& step) {
+  const auto dim = static_cast<double>(step.b.query.features / step.form.heads);
+  const auto width = static_cast<double>(step.b.query.features);
+  const double own = step.form.scale;
+  return {1,
+          1 / std::sqrt(dim),
+          1 / dim,
+          1 / std::sqrt(width),
+          own * own,
+          own * std::sqrt(2.0),
+          own / std::sqrt(2.0),
+          own * 2,
+          own / 2,
+          std::sqrt(dim)};
+}
+
+double searched_scale(const Case& it, const AttentionStep& step) {
+  AttentionForm form = step.form;
+  const auto error_at = [&](double logarithm) {
+    form.scale = step.form.scale * std::exp(logarithm);
+    return replay_error(step.b, form, it.b, step.rows);
+  };
+  double centre = 0, least = INFINITY;
+  for (double at = -5; at <= 5; at += 0.25) {
+    const double here = error_at(at);
+    if (here < least) least = here, centre = at;
+  }
+  double low = centre - 0.25, high = centre + 0.25;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
+    (error_at(left) < error_at(right) ? high : low) =
+        error_at(left) < error_at(right) ? right : left;
+  }
+  return step.form.scale * std::exp((low + high) / 2);
+}
+
+std::optional<Explanation> explain(const Case& it, const AttentionStep& step, double scale) {
+  if (near(scale, step.form.scale, 1e-6)) return std::nullopt;
+  AttentionForm form = step.form;
+  form.scale = scale;
+  const uint64_t sizes[] = {step.b.query.features / form.heads, step.b.query.features};
+  Explanation result = explain_form(
+      it, step, form,
+      fmt::format("b scales attention scores by {} where a scales by {}",
+                  factor_text(scale, sizes, 1e-3), factor_text(step.form.scale, sizes, 1e-3)));
+  result.parameters = {{"scale_a", step.form.scale}, {"scale_b", scale}};
+  return result;
+}
+
+std::optional<Explanation> examine(const Case& it) {
+  const std::optional<AttentionStep> step = wrong_attention(it);
+  if (!step) return std::nullopt;
+  for (const double scale : known_scales(*step)) {
+    std::optional<Explanation> found = explain(it, *step, scale);
+    if (found && found->settled) return found;
+  }
+  return explain(it, *step, searched_scale(it, *step));
+}
+
+}  // namespace
+
+constinit const Diagnosis diagnoses::attention_scale = {
+    .code = "attention_scale",
+    .question = "Are attention scores scaled by another factor?",
+    .explains = "1/√d left out, applied twice, or taken of another size",
+    .replays = true,
+    .examine = examine,
+};
+
+}  // namespace tensordiff

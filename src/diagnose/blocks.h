@@ -1,0 +1,31 @@
+// Which block of a each block of b is nearest to: the heart of finding swapped and repeated ones.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "diagnose/matrix.h"
+
+namespace tensordiff {
+
+struct BlockMap {
+  std::vector<uint64_t> source;  // For each block of b, the block of a.
+  bool identity = true;
+  bool permutation = true;
+};
+
+// Splits the features into `count` blocks of one size.
+BlockMap map_blocks(const Matrix& a, const Matrix& b, uint64_t count);
+
+// The features of a in the order that a map gives.
+Matrix rearranged(const Matrix& a, const BlockMap& map);
+
+// Tokens and features swapped.
+Matrix transposed(const Matrix& matrix);
+
+// Numbers of blocks worth trying, fewest first.
+std::vector<uint64_t> block_counts(const Matrix& matrix);
+
+}  // namespace tensordiff

@@ -1,0 +1,36 @@
+// From all comparisons to opinions: what is noise, where the two part first, and why.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnose/finding.h"
+#include "diagnose/site.h"
+
+namespace tensordiff {
+
+struct DiagnoseOptions {
+  bool enabled = true;
+  bool explain = false;            // Also say what was tried.
+  std::vector<std::string> order;  // Names of a in the order in which they were computed.
+};
+
+struct Outcome {
+  std::size_t pair = 0;
+  Verdict verdict = Verdict::match;
+};
+
+struct Insight {
+  bool judged = false;  // Verdicts come from the noise model; else the tolerance stands.
+  std::vector<Outcome> outcomes;
+  std::optional<Divergence> first;
+  std::vector<Divergence> next;  // Errors made after it, in execution order.
+  std::vector<Finding> findings;
+  std::vector<Trial> trials;
+};
+
+Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options);
+
+}  // namespace tensordiff

@@ -1,0 +1,111 @@
+// A kind of mistake the tool can name.
+//
+// A diagnosis proposes a transform T with parameters and measures what it leaves unexplained,
+// ‖b − T(a)‖ / ‖a‖. It is accepted where that is down to the noise floor and far below what it was
+// without T. To add one: write diagnose/<name>.cpp and add it to the list below;
+// diagnosis_test.cpp will then ask for an example in which it, and no other, fires.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnose/finding.h"
+#include "diagnose/site.h"
+
+namespace tensordiff {
+
+// One pair to explain, with its values.
+struct Case {
+  const Run& run;
+  const Site& site;
+  Matrix a, b;
+  double before = 0;  // ‖b − a‖ / ‖a‖
+  double norm_a = 0;
+  double floor = 0;  // What may be left unexplained, relative to ‖b‖.
+};
+
+struct Explanation {
+  std::string text;
+  std::vector<Parameter> parameters;
+  double after = 0;      // ‖b − T(a)‖ / ‖a‖
+  bool settled = false;  // Its own evidence was judged already; `after` is no criterion.
+  double confidence = 0.95;
+  std::optional<double> before = {};  // Where the error is not that against a.
+};
+
+struct Diagnosis {
+  std::string_view code;
+  std::string_view question;
+  std::string_view explains;  // The mistakes behind it.
+  bool replays = false;       // Works from the inputs of b, so that they need not agree with a's.
+  bool layout = false;        // Moves values and changes none: may be a convention.
+  std::optional<Explanation> (*examine)(const Case& it);
+};
+
+namespace diagnoses {
+
+extern const Diagnosis nonfinite;
+extern const Diagnosis cast;
+extern const Diagnosis norm_epsilon;
+extern const Diagnosis norm_weight;
+extern const Diagnosis scale;
+extern const Diagnosis offset;
+extern const Diagnosis axis_permutation;
+extern const Diagnosis interleave;
+extern const Diagnosis reduction;
+extern const Diagnosis block_permutation;
+extern const Diagnosis token_shift;
+extern const Diagnosis row_permutation;
+extern const Diagnosis rope_pairing;
+extern const Diagnosis rope_frequency;
+extern const Diagnosis rope_position;
+extern const Diagnosis head_mapping;
+extern const Diagnosis attention_scale;
+extern const Diagnosis attention_mask;
+extern const Diagnosis residual_missing;
+extern const Diagnosis other_tensor;
+extern const Diagnosis quantization;
+extern const Diagnosis region;
+extern const Diagnosis precision_noise;
+extern const Diagnosis operator_step;
+
+// Tried in this order, the simplest first; the first that is accepted is the answer.
+inline constexpr const Diagnosis* kAll[] = {
+    &nonfinite,
+    &cast,
+    &norm_epsilon,
+    &norm_weight,
+    &scale,
+    &offset,
+    &axis_permutation,
+    &interleave,
+    &reduction,
+    &block_permutation,
+    &token_shift,
+    &row_permutation,
+    &rope_pairing,
+    &rope_frequency,
+    &rope_position,
+    &head_mapping,
+    &attention_scale,
+    &attention_mask,
+    &residual_missing,
+    &other_tensor,
+    &quantization,
+    &region,
+    &precision_noise,
+    &operator_step,
+};
+
+}  // namespace diagnoses
+
+// ‖b − model‖ / ‖a‖, the share that a model of b leaves unexplained.
+double left_by(const Case& it, const Matrix& model);
+
+// Whether what a model leaves is down to the noise and far below what there was.
+bool accepted(const Case& it, const Explanation& explanation);
+
+}  // namespace tensordiff

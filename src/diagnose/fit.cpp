@@ -1,0 +1,81 @@
+#include "diagnose/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace tensordiff {
+
+double norm(std::span<const double> x) {
+  double sum = 0;
+  for (const double value : x)
+    if (std::isfinite(value)) sum += value * value;
+  return std::sqrt(sum);
+}
+
+double distance(std::span<const double> x, std::span<const double> y) {
+  double sum = 0;
+  for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+    const double apart = x[i] - y[i];
+    if (std::isfinite(apart)) sum += apart * apart;
+  }
+  return std::sqrt(sum);
+}
+
+double factor_between(std::span<const double> x, std::span<const double> y) {
+  double xy = 0, xx = 0;
+  for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
+    xy += x[i] * y[i];
+    xx += x[i] * x[i];
+  }
+  return xx > 0 ? xy / xx : 0;
+}
+
+Matrix filled(const Matrix& shape, const std::function<double(uint64_t, uint64_t)>& value) {
+  Matrix result = like(shape);
+  for (uint64_t row = 0; row < result.rows(); ++row)
+    for (uint64_t column = 0; column < result.features; ++column)
+      result.values[row * result.features + column] = value(row, column);
+  return result;
+}
+
+std::string ranges_text(const std::vector<uint64_t>& sorted) {
+  constexpr std::size_t kRangesMax = 6;
+  std::string out;
+  std::size_t ranges = 0;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t end = i + 1;
+    while (end < sorted.size() && sorted[end] == sorted[end - 1] + 1) ++end;
+    if (ranges++ == kRangesMax) return out + ", …";
+    if (!out.empty()) out += ", ";
+    out += end - i == 1 ? fmt::format("{}", sorted[i])
+                        : fmt::format("{}–{}", sorted[i], sorted[end - 1]);
+    i = end;
+  }
+  return out;
+}
+
+std::string factor_text(double factor, std::span<const uint64_t> sizes, double tolerance) {
+  std::string text = human_number(factor);
+  const double whole = std::round(factor);
+  if (whole != 0 && near(factor, whole, tolerance)) return fmt::format("{:.0f}", whole);
+  for (const uint64_t size : sizes) {
+    const double root = std::sqrt(static_cast<double>(size));
+    if (near(factor, root, tolerance)) return fmt::format("{} (√{})", text, size);
+    if (near(factor, 1 / root, tolerance)) return fmt::format("{} (1/√{})", text, size);
+  }
+  const double inverse = std::round(1 / factor);
+  if (std::isfinite(inverse) && inverse != 0 && near(1 / factor, inverse, tolerance))
+    return fmt::format("{} (1/{:.0f})", text, inverse);
+  return text;
+}
+
+bool near(double x, double y, double tolerance) {
+  return std::abs(x - y) <= tolerance * std::max(std::abs(x), std::abs(y));
+}
+
+}  // namespace tensordiff

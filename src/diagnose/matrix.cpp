@@ -1,0 +1,89 @@
+#include "diagnose/matrix.h"
+
+#include <algorithm>
+
+#include "align/view.h"
+#include "tensor/reader.h"
+
+namespace tensordiff {
+namespace {
+
+// The axis of the tokens: of the right size and not the last. Nothing: none is.
+std::optional<std::size_t> token_axis(const Shape& shape, uint64_t tokens) {
+  for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis)
+    if (shape[axis] == tokens) return axis;
+  return std::nullopt;
+}
+
+// How many of the axes before `end` are the batch: as many as it takes to make up its size.
+std::size_t batch_axes(const Shape& shape, std::size_t end, uint64_t batch) {
+  uint64_t product = 1;
+  std::size_t count = 0;
+  while (count < end && product * shape[count] <= batch) product *= shape[count++];
+  return product == batch ? count : 0;
+}
+
+uint64_t product_of(const Shape& shape, std::size_t begin, std::size_t end) {
+  uint64_t product = 1;
+  for (std::size_t axis = begin; axis < end; ++axis) product *= shape[axis];
+  return product;
+}
+
+}  // namespace
+
+TokenView by_tokens(const View& view, const Extent& extent) {
+  TokenView result{view};
+  const Shape& shape = view.shape;
+  const std::size_t rank = shape.size();
+  const auto axis = extent.tokens > 0 ? token_axis(shape, extent.tokens) : std::nullopt;
+  if (!axis) {
+    result.tokens = rank < 2 ? 1 : product_of(shape, 0, rank - 1);
+    result.features = rank == 0 ? 1 : shape[rank - 1];
+    return result;
+  }
+  // Batch, tokens, then what stood between them (heads), then the rest.
+  const std::size_t batch = batch_axes(shape, *axis, extent.batch);
+  std::vector<uint64_t> order;
+  for (std::size_t i = 0; i < batch; ++i) order.push_back(i);
+  order.push_back(*axis);
+  for (std::size_t i = batch; i < rank; ++i)
+    if (i != *axis) order.push_back(i);
+  result.view = permuted(view, order);
+  const Shape& ordered = result.view.shape;
+  result.batch = product_of(ordered, 0, batch);
+  result.tokens = ordered[batch];
+  result.features = product_of(ordered, batch + 1, rank);
+  if (rank - batch == 3) result.heads = ordered[batch + 1];
+  return result;
+}
+
+Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token) {
+  const TokenView source = by_tokens(view, extent);
+  const Reader reader = TRY(Reader::open(source.view));
+  const uint64_t row_values = std::max<uint64_t>(1, source.batch * source.features);
+  Matrix matrix;
+  matrix.batch = source.batch;
+  matrix.features = source.features;
+  matrix.heads = source.heads;
+  matrix.first_token = std::min(first_token, source.tokens);
+  matrix.tokens =
+      std::min(source.tokens - matrix.first_token, std::max<uint64_t>(1, kValuesMax / row_values));
+  matrix.whole = matrix.tokens == source.tokens;
+  if (source.tokens == 0 || source.features == 0) matrix.tokens = 0;
+  if (source.features > kValuesMax) return Error("too wide to look into");
+  matrix.values.resize(matrix.rows() * matrix.features);
+  const std::size_t run = matrix.tokens * matrix.features;
+  for (uint64_t sequence = 0; sequence < matrix.batch && run > 0; ++sequence)
+    reader.values((sequence * source.tokens + matrix.first_token) * matrix.features, run,
+                  matrix.values.data() + sequence * run);
+  if (!reader.intact()) return Error("the file was cut short while it was read");
+  return matrix;
+}
+
+Matrix like(const Matrix& matrix) {
+  Matrix result = matrix;
+  std::ranges::fill(result.values, 0.0);
+  return result;
+}
+
+}  // namespace tensordiff

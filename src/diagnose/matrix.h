@@ -1,0 +1,59 @@
+// The values of a tensor as tokens by features, in float64: what diagnoses work on.
+//
+// Activations come as [tokens, features], [batch, tokens, heads, head_dim], [heads, tokens,
+// head_dim] and more. A Matrix has them all as rows of one token each, sequence after sequence,
+// with the features of one head next to each other. It holds the first tokens of each sequence,
+// as many as kValuesMax allows: memory does not grow with the tensor.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "tensor/tensor.h"
+
+namespace tensordiff {
+
+// Values held of one tensor: 16 MB as float64, and whole for any dump small enough to read by eye.
+inline constexpr uint64_t kValuesMax = uint64_t{1} << 21;
+
+// What all tensors of a run have in common.
+struct Extent {
+  uint64_t batch = 1;
+  uint64_t tokens = 0;  // 0: not known; all axes but the last are then rows.
+};
+
+struct Matrix {
+  uint64_t batch = 1;
+  uint64_t tokens = 0;  // Of each sequence, as far as they were read.
+  uint64_t features = 0;
+  uint64_t first_token = 0;
+  uint64_t heads = 0;  // Where the tensor has an axis of them; else 0.
+  bool whole = true;   // All elements are here.
+  std::vector<double> values;
+
+  uint64_t rows() const { return batch * tokens; }
+  std::span<const double> row(uint64_t index) const {
+    return std::span(values).subspan(index * features, features);
+  }
+  std::span<double> row(uint64_t index) {
+    return std::span(values).subspan(index * features, features);
+  }
+};
+
+// The same elements as [batch, tokens, features...].
+struct TokenView {
+  View view;
+  uint64_t batch = 1, tokens = 1, features = 1, heads = 0;
+};
+TokenView by_tokens(const View& view, const Extent& extent);
+
+// From `first_token` of each sequence on.
+Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token = 0);
+
+// An empty matrix of the same shape.
+Matrix like(const Matrix& matrix);
+
+}  // namespace tensordiff

@@ -1,0 +1,240 @@
+#include "diagnose/noise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "diagnose/attention.h"
+#include "diagnose/fit.h"
+#include "tensor/sample.h"
+
+namespace tensordiff {
+namespace {
+
+// A step of a clean run amplifies the noise of its inputs by less than this: attention by up to 2
+// and a residual sum by up to 3 in clean runs of small and large models; the rest is margin.
+constexpr double kGrowth = 8;
+// Roundings that one step adds up, in unit roundoffs. float32 sums are made in float32, where a sum
+// of K products is off by up to sqrt(K / 2), so 64 is K = 8192. Narrower types are summed in
+// float32 and rounded once for each operation; a step is a handful of operations.
+constexpr double kStepsWide = 64;
+constexpr double kStepsNarrow = 16;
+constexpr double kStepsTiny = 4;  // 8-bit floats: one rounding is already 3 to 6 %.
+// Below so many unit roundoffs nothing is said of structure: it may be the format's own.
+constexpr double kQuietRoundoffs = 8;
+constexpr double kQuietGrowth = 3;  // An error that is no larger than this times its input's.
+// Noise spreads: one factor for each of many tokens, or one offset for each feature, explains
+// about 1/features or 1/tokens of its energy. Half of it is structure.
+constexpr double kStructured = 0.5;
+constexpr uint64_t kStructureSizeMin = 8;  // Of the axis that is averaged over.
+// The largest of 10^9 normal errors is 6 sigma; noise that scales with the value has longer tails.
+constexpr double kOutlier = 12;
+// With a third run that measures the noise: up to here it is noise, from there on a mistake.
+constexpr double kNoiseRatioMax = 3;
+
+// Noise grows alike in all layers: a step whose error grows so much more than that of the same step
+// elsewhere stands out. Layers of clean runs differ by less than half of that.
+constexpr double kOutOfLine = 4;
+constexpr std::size_t kLayersMin = 3;
+
+constexpr std::size_t kSample = 512;
+constexpr int kFormatBits[] = {7, 10};  // Of the fraction: bf16, f16 (and TF32).
+
+// How many bits of fraction a value needs.
+int fraction_bits(double value) {
+  int exponent = 0;
+  double fraction = std::abs(std::frexp(value, &exponent)) * 2 - 1;
+  int bits = 0;
+  for (; fraction > 0 && bits < 53; ++bits) {
+    fraction *= 2;
+    if (fraction >= 1) fraction -= 1;
+  }
+  return bits;
+}
+
+double steps_of(double roundoff) {
+  if (roundoff < 1e-6) return kStepsWide;
+  return roundoff < 1e-2 ? kStepsNarrow : kStepsTiny;
+}
+
+struct Structure {
+  double rows = 0;     // Share of the error that one factor for each token explains.
+  double columns = 0;  // Share of the error that one offset for each feature explains.
+};
+
+Structure structure_of(const Site& site, const Extent& extent) {
+  Structure share;
+  const Result<Matrix> a = read_matrix(site.views.a, extent);
+  const Result<Matrix> b = read_matrix(site.views.b, extent);
+  if (!a.ok() || !b.ok()) return share;
+  const Matrix& x = a.value();
+  const double all = distance(x.values, b.value().values);
+  if (all == 0) return share;
+  double rows = 0;
+  std::vector<double> mean(x.features);
+  for (uint64_t row = 0; row < x.rows(); ++row) {
+    const auto of_a = x.row(row), of_b = b.value().row(row);
+    const double excess = factor_between(of_a, of_b) - 1;
+    rows += excess * excess * norm(of_a) * norm(of_a);
+    for (uint64_t i = 0; i < x.features; ++i) mean[i] += of_b[i] - of_a[i];
+  }
+  double columns = 0;
+  for (const double sum : mean) columns += sum * sum / static_cast<double>(x.rows());
+  if (x.features >= kStructureSizeMin) share.rows = rows / (all * all);
+  if (x.rows() >= kStructureSizeMin) share.columns = columns / (all * all);
+  return share;
+}
+
+// Why an error within the budget is no noise after all; empty where it is.
+std::string quiet_reason(const Site& site, const Extent& extent) {
+  const Diff& diff = site.comparison.diff;
+  if (site.error <= kQuietRoundoffs * site.roundoff || site.error <= kQuietGrowth * site.error_in)
+    return "";
+  const double count = static_cast<double>(std::max<uint64_t>(1, diff.compared));
+  const double size = site.comparison.a.norm.value_or(0) / std::sqrt(count);
+  const double scale = std::max(size, std::abs(diff.a_there.value_or(0)));
+  if (diff.max_abs.value_or(0) > kOutlier * site.budget * scale)
+    return "a few elements stand out of the noise";
+  const Structure structure = structure_of(site, extent);
+  if (structure.rows > kStructured) return "one factor for each token explains most of the error";
+  if (structure.columns > kStructured)
+    return "one offset for each feature explains most of the error";
+  return "";
+}
+
+// By how much a step makes the error of its inputs grow.
+double growth_of(const Run& run, const Site& site) {
+  double error_in = 4 * site.roundoff;
+  for (const std::size_t input : site.inputs) error_in += run.sites[input].error;
+  return error_in > 0 ? site.error / error_in : 0;
+}
+
+// The median growth of the steps of each role.
+std::map<Role, double> usual_growth(const Run& run) {
+  std::map<Role, std::vector<double>> seen;
+  for (const Site& site : run.sites)
+    if (site.compared() && site.role != Role::other)
+      seen[site.role].push_back(growth_of(run, site));
+  std::map<Role, double> usual;
+  for (auto& [role, growths] : seen) {
+    if (growths.size() < kLayersMin) continue;
+    std::ranges::sort(growths);
+    usual[role] = growths[growths.size() / 2];
+  }
+  return usual;
+}
+
+void judge_by_noise_run(Site& site) {
+  // Where the noise run happens to be exact, one rounding is still noise.
+  const double limit = kNoiseRatioMax * std::max(*site.noise, 0.5 * site.roundoff);
+  site.budget = limit;
+  if (site.error <= limit) return;
+  site.reason = fmt::format("its error is {} times that of the noise run",
+                            human_number(site.error / std::max(*site.noise, site.roundoff)));
+}
+
+void judge_by_model(Site& site, const Extent& extent, bool clean_inputs) {
+  if (site.error > site.budget)
+    site.reason = fmt::format("error {} is more than rounding leaves here ({})",
+                              human_number(site.error), human_number(site.budget));
+  else if (clean_inputs)
+    site.reason = quiet_reason(site, extent);
+}
+
+// Sets the reason of a site that grows far more than the same step in other layers.
+void judge_by_layers(const Run& run, const std::map<Role, double>& usual, Site& site) {
+  const auto found = usual.find(site.role);
+  if (!site.reason.empty() || site.noise || found == usual.end() || site.inputs.empty()) return;
+  const bool loud =
+      site.error > kQuietRoundoffs * site.roundoff && site.error > kQuietGrowth * site.error_in;
+  if (loud && growth_of(run, site) > kOutOfLine * found->second)
+    site.reason = "its error grows far more than at this step in other layers";
+}
+
+void judge_one(Run& run, const std::map<Role, double>& usual, Site& site, double clean_level) {
+  const Diff& diff = site.comparison.diff;
+  bool clean = true, finite = true;
+  site.error_in = 0;
+  for (const std::size_t input : site.inputs) {
+    const Site& source = run.sites[input];
+    clean = clean && !source.bug();
+    finite = finite && source.comparison.diff.nonfinite_mismatch == 0;
+    site.error_in = std::max(site.error_in, source.error);
+  }
+  const double level = clean ? site.error_in : clean_level;
+  site.budget = kGrowth * level + steps_of(site.roundoff) * site.roundoff;
+  if (site.comparison.status == Status::incomparable)
+    site.reason = "the two sides have no common layout";
+  else if (diff.nonfinite_mismatch > 0)
+    site.reason = finite ? "NaN or infinite from finite inputs" : "NaN or infinite, as its inputs";
+  else if (diff.equal == diff.compared)
+    site.reason.clear();
+  else if (site.noise)
+    judge_by_noise_run(site);
+  else
+    judge_by_model(site, run.extent, clean);
+  if (clean && diff.equal != diff.compared) judge_by_layers(run, usual, site);
+  // Sharp attention makes noise grow without bound; computing it again tells that from a mistake.
+  if (!site.reason.empty() && diff.nonfinite_mismatch == 0 && clean &&
+      attention_is_right(run, site))
+    site.reason.clear();
+  const bool within = site.comparison.status <= Status::close;
+  site.verdict = !site.reason.empty() ? Verdict::bug : within ? Verdict::match : Verdict::precision;
+  site.created = site.bug() && clean && !site.inputs.empty();
+}
+
+}  // namespace
+
+std::string_view name_of(Verdict verdict) {
+  constexpr std::string_view kNames[] = {"match", "precision", "bug"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
+double roundoff_of(const View& view) {
+  if (!is_float(view.dtype)) return 0;
+  const int of_dtype = info(view.dtype).mantissa_bits;
+  const Result<Reader> reader = Reader::open(view);
+  int needed = of_dtype;
+  if (reader.ok() && of_dtype > kFormatBits[0]) {
+    std::set<double> values;
+    int bits = 0;
+    for (const double value :
+         values_at(reader.value(), sample_positions(view.elements(), kSample))) {
+      if (value == 0 || !std::isfinite(value)) continue;
+      values.insert(value);
+      bits = std::max(bits, fraction_bits(value));
+    }
+    // Few values, or whole numbers, need few bits in any format.
+    const bool telling = values.size() >= 32 && std::ranges::any_of(values, [](double value) {
+                           return value != std::floor(value);
+                         });
+    for (const int format : kFormatBits)
+      if (telling && bits <= format && needed == of_dtype) needed = format;
+  }
+  return std::ldexp(1.0, -needed - 1);
+}
+
+void judge(Run& run) {
+  for_each_index(run.sites.size(), [&](std::size_t i) {
+    Site& site = run.sites[i];
+    if (!site.compared()) return;
+    site.error = site.comparison.diff.rel_l2.value_or(0);
+    site.roundoff = std::max(roundoff_of(site.views.a), roundoff_of(site.views.b));
+    site.budget = steps_of(site.roundoff) * site.roundoff;
+  });
+  if (!run.activations) return;  // Weights do not feed each other: the tolerance judges them.
+  const std::map<Role, double> usual = usual_growth(run);
+  double clean_level = 0;
+  for (Site& site : run.sites) {
+    if (site.comparison.status == Status::error) continue;
+    judge_one(run, usual, site, clean_level);
+    if (!site.bug()) clean_level = std::max(clean_level, site.error);
+  }
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,57 @@
+// b is another tensor of a: a wrong layer index, a buffer overwritten or stale, q and k mixed up,
+// what was captured is not what the name says.
+//
+// All tensors of a with as many elements are compared at scattered positions; the nearest is then
+// compared in full.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "diagnose/diagnosis.h"
+#include "diagnose/fit.h"
+#include "tensor/sample.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kSample = 256;
+
+std::vector<double> sample_of(const View& view, const Extent& extent) {
+  const Result<Reader> reader = Reader::open(by_tokens(view, extent).view);
+  if (!reader.ok()) return {};
+  return values_at(reader.value(), sample_positions(view.elements(), kSample));
+}
+
+std::optional<Explanation> examine(const Case& it) {
+  const std::vector<double> of_b = sample_of(it.site.views.b, it.run.extent);
+  const Site* nearest = nullptr;
+  double least = INFINITY;
+  for (const Site& other : it.run.sites) {
+    if (&other == &it.site || !other.compared() ||
+        other.views.a.elements() != it.site.views.a.elements())
+      continue;
+    const double gap = distance(sample_of(other.views.a, it.run.extent), of_b);
+    if (gap < least) least = gap, nearest = &other;
+  }
+  if (!nearest || it.site.views.a.elements() < 2) return std::nullopt;
+  const Result<Matrix> other = read_matrix(nearest->views.a, it.run.extent, it.a.first_token);
+  if (!other.ok() || other.value().values.size() != it.b.values.size()) return std::nullopt;
+  Explanation result;
+  result.after = left_by(it, other.value());
+  result.text = fmt::format("b is another tensor of a: '{}'", nearest->name_a);
+  result.parameters = {{"tensor", nearest->name_a}};
+  if (nearest->layer) result.parameters.push_back({"layer", double(*nearest->layer)});
+  return result;
+}
+
+}  // namespace
+
+constinit const Diagnosis diagnoses::other_tensor = {
+    .code = "other_tensor",
+    .question = "Is b another tensor of a?",
+    .explains = "a wrong layer index, an overwritten or stale buffer, two outputs mixed up",
+    .examine = examine,
+};
+
+}  // namespace tensordiff

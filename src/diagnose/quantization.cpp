@@ -1,0 +1,82 @@
+// b is a, rounded to a few evenly spaced levels in each block.
+//
+// In a block of an 8-bit or 4-bit scheme all values are whole multiples of one step (an offset
+// moves the whole numbers, not the step), at most 2^bits apart, and no value is farther from a than
+// half a step.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "diagnose/diagnosis.h"
+#include "diagnose/fit.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr uint64_t kBlocks[] = {32, 64, 128, 256, 0};  // 0: a whole row.
+constexpr double kWholeTolerance = 0.02;  // Of a multiple; f16 and bf16 steps are rounded too.
+constexpr double kHalfStep = 0.52;
+constexpr double kBlocksHolding = 0.98;
+constexpr std::size_t kValuesMaxHere = 1 << 18;
+
+// How many levels apart the ends of a block are; 0 where its values are on no grid.
+double levels_of(std::span<const double> a, std::span<const double> b) {
+  std::vector<double> values(b.begin(), b.end());
+  std::ranges::sort(values);
+  const double span = values.back() - values.front();
+  if (span == 0) return 0;
+  double step = span;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const double gap = values[i] - values[i - 1];
+    if (gap > 1e-4 * span) step = std::min(step, gap);
+  }
+  // The smallest gap is known poorly; the span in steps makes it exact.
+  step = span / std::max(1.0, std::round(span / step));
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    const double level = (b[i] - values.front()) / step;
+    if (std::abs(level - std::round(level)) > kWholeTolerance) return 0;
+    if (std::abs(b[i] - a[i]) > kHalfStep * step) return 0;
+  }
+  return std::round(span / step);
+}
+
+std::optional<Explanation> examine(const Case& it) {
+  const std::size_t count = std::min(it.a.values.size(), kValuesMaxHere);
+  for (const uint64_t wanted : kBlocks) {
+    const uint64_t block = wanted == 0 ? it.a.features : wanted;
+    if (block < 16 || it.a.features % block != 0) continue;
+    double holding = 0, blocks = 0, most = 0;
+    for (std::size_t at = 0; at + block <= count; at += block) {
+      const double levels = levels_of(std::span(it.a.values).subspan(at, block),
+                                      std::span(it.b.values).subspan(at, block));
+      blocks += 1;
+      holding += levels > 0 && levels <= 255;
+      most = std::max(most, levels);
+    }
+    if (blocks == 0 || holding < kBlocksHolding * blocks) continue;
+    const int bits = most < 16 ? 4 : 8;
+    // A grid of 255 levels fits 32 arbitrary values of a narrow float now and then, not all blocks.
+    Explanation result;
+    result.text = fmt::format("b is a on a grid of {} bits in blocks of {}", bits, block);
+    result.parameters = {{"bits", static_cast<double>(bits)},
+                         {"block", static_cast<double>(block)}};
+    result.after = it.before;
+    result.settled = true;
+    result.confidence = 0.9;
+    return result;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+constinit const Diagnosis diagnoses::quantization = {
+    .code = "quantization",
+    .question = "Is b a quantized?",
+    .explains = "weights or activations that went through an integer format",
+    .examine = examine,
+};
+
+}  // namespace tensordiff

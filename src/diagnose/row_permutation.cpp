@@ -1,0 +1,59 @@
+// The tokens (or rows) of b are those of a in another order: a shuffled batch, patches in blocks
+// against raster order, a zigzag split over ranks.
+//
+// Rows are matched by a few scattered features, each to the nearest, and the match must be one to
+// one.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "diagnose/blocks.h"
+#include "diagnose/diagnosis.h"
+#include "diagnose/fit.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr uint64_t kRowsMax = 4096;  // The match takes rows², so no more than this.
+constexpr uint64_t kFeaturesLookedAt = 16;
+
+// A few features of each row, side by side: rows become the blocks of one long row.
+Matrix sketch(const Matrix& matrix) {
+  const uint64_t kept = std::min(matrix.features, kFeaturesLookedAt);
+  Matrix result;
+  result.tokens = kept;
+  result.features = matrix.rows();
+  for (uint64_t k = 0; k < kept; ++k)
+    for (uint64_t row = 0; row < matrix.rows(); ++row)
+      result.values.push_back(matrix.row(row)[k * matrix.features / kept]);
+  return result;
+}
+
+std::optional<Explanation> examine(const Case& it) {
+  const uint64_t rows = it.a.rows();
+  if (rows < 2 || rows > kRowsMax || it.norm_a == 0) return std::nullopt;
+  const BlockMap map = map_blocks(sketch(it.a), sketch(it.b), rows);
+  if (map.identity || !map.permutation) return std::nullopt;
+  Explanation result;
+  result.after = left_by(
+      it, filled(it.a, [&](uint64_t row, uint64_t i) { return it.a.row(map.source[row])[i]; }));
+  uint64_t moved = 0;
+  for (uint64_t row = 0; row < rows; ++row) moved += map.source[row] != row;
+  result.text = fmt::format("{} of {} {} of b are those of a in another order", moved, rows,
+                            it.run.activations ? "tokens" : "rows");
+  result.parameters = {{"source", map.source}};
+  return result;
+}
+
+}  // namespace
+
+constinit const Diagnosis diagnoses::row_permutation = {
+    .code = "row_permutation",
+    .question = "Are the tokens or rows of b those of a in another order?",
+    .explains = "a shuffled batch, another order of patches, a zigzag split not undone",
+    .layout = true,
+    .examine = examine,
+};
+
+}  // namespace tensordiff

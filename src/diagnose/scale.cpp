@@ -1,0 +1,124 @@
+// b is a times a factor: one for all, or one for each head, token or feature.
+//
+// The least-squares factor is s = <a,b> / <a,a>. Factors of slices are tried from few to many, so
+// that the simplest answer wins, and only where most slices are off: a few that are, are a region.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "diagnose/diagnosis.h"
+#include "diagnose/fit.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr uint64_t kPointsMin = 4;       // Values that each factor is found from.
+constexpr double kOffFromOneMin = 1e-6;  // Nearer to 1 is no scale in any type.
+constexpr uint64_t kBlocks[] = {2, 4, 8, 16, 32, 64, 128};
+
+std::vector<uint64_t> named_sizes(const Case& it) {
+  std::vector<uint64_t> sizes;
+  if (it.a.heads > 0) sizes.push_back(it.a.features / it.a.heads);
+  for (const Role role : {Role::query_final, Role::key_final}) {
+    const Site* site = find_role(it.run, it.site, role);
+    if (site) sizes.push_back(site->views.a.shape.back());
+  }
+  sizes.push_back(it.a.features);
+  return sizes;
+}
+
+// Which of the factors a value is scaled by.
+struct Slices {
+  std::string_view noun;
+  uint64_t count;
+  std::function<uint64_t(uint64_t row, uint64_t column)> of;
+};
+
+std::optional<Explanation> fit_slices(const Case& it, const Slices& slices) {
+  std::vector<double> xy(slices.count), xx(slices.count);
+  for (uint64_t row = 0; row < it.a.rows(); ++row) {
+    for (uint64_t i = 0; i < it.a.features; ++i) {
+      const double x = it.a.row(row)[i], y = it.b.row(row)[i];
+      if (!std::isfinite(x) || !std::isfinite(y)) continue;
+      xy[slices.of(row, i)] += x * y;
+      xx[slices.of(row, i)] += x * x;
+    }
+  }
+  std::vector<double> factors(slices.count, 1);
+  uint64_t off = 0, gone = 0;
+  for (uint64_t s = 0; s < slices.count; ++s) {
+    if (xx[s] > 0) factors[s] = xy[s] / xx[s];
+    off += std::abs(factors[s] - 1) > std::max(it.floor, kOffFromOneMin);
+    gone += std::abs(factors[s]) < std::max(it.floor, kOffFromOneMin);
+  }
+  if (2 * off <= slices.count || gone > 0) return std::nullopt;
+  Explanation result;
+  result.after = left_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
+                           return factors[slices.of(row, i)] * it.a.row(row)[i];
+                         }));
+  const auto [least, most] = std::ranges::minmax(factors);
+  result.text = fmt::format("b is a times a factor for each {}, {} to {}", slices.noun,
+                            human_number(least), human_number(most));
+  result.parameters = {
+      {"per", std::string(slices.noun)}, {"factor_min", least}, {"factor_max", most}};
+  return result;
+}
+
+std::optional<Explanation> fit_global(const Case& it) {
+  const double factor = factor_between(it.a.values, it.b.values);
+  if (std::abs(factor - 1) < kOffFromOneMin || factor == 0) return std::nullopt;
+  Explanation result;
+  result.after = left_by(
+      it, filled(it.a, [&](uint64_t row, uint64_t i) { return factor * it.a.row(row)[i]; }));
+  const double tolerance = std::max(1e-6, std::min(0.01, it.site.roundoff * 4));
+  const std::string text = factor_text(factor, named_sizes(it), tolerance);
+  result.text = near(factor, -1, tolerance)
+                    ? "b = −a"
+                    : fmt::format("b = {} × a{}", human_number(factor),
+                                  text.substr(std::min(text.find(' '), text.size())));
+  result.parameters = {{"factor", factor}};
+  result.confidence = 0.99;
+  return result;
+}
+
+std::optional<Explanation> examine(const Case& it) {
+  if (it.a.values.size() < kPointsMin) return std::nullopt;
+  std::optional<Explanation> best = fit_global(it);
+  if (best && accepted(it, *best)) return best;
+  std::vector<Slices> ways;
+  const uint64_t features = it.a.features, rows = it.a.rows();
+  std::vector<uint64_t> blocks;
+  if (it.a.heads > 1) blocks.push_back(it.a.heads);
+  for (const uint64_t count : kBlocks)
+    if (count != it.a.heads) blocks.push_back(count);
+  for (const uint64_t count : blocks) {
+    if (features % count != 0 || features / count * rows < kPointsMin || count >= features)
+      continue;
+    ways.push_back({count == it.a.heads ? "head" : "block of features", count,
+                    [size = features / count](uint64_t, uint64_t i) { return i / size; }});
+  }
+  if (features >= kPointsMin)
+    ways.push_back(
+        {it.run.activations ? "token" : "row", rows, [](uint64_t row, uint64_t) { return row; }});
+  if (rows >= kPointsMin)
+    ways.push_back({"feature", features, [](uint64_t, uint64_t i) { return i; }});
+  for (const Slices& slices : ways) {
+    std::optional<Explanation> found = fit_slices(it, slices);
+    if (found && accepted(it, *found)) return found;
+  }
+  return best;
+}
+
+}  // namespace
+
+constinit const Diagnosis diagnoses::scale = {
+    .code = "scale",
+    .question = "Is b a times a factor?",
+    .explains = "a factor missing, doubled or inverted; a sign; a dequantization scale",
+    .examine = examine,
+};
+
+}  // namespace tensordiff

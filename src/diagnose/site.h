@@ -1,0 +1,86 @@
+// One pair as a step of a run: what it computes, from what, and how far the two sides are apart.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "align/aligner.h"
+#include "compare/comparison.h"
+#include "diagnose/finding.h"
+#include "diagnose/matrix.h"
+
+namespace tensordiff {
+
+// What a step computes, as far as its name tells. In the order in which a layer computes them.
+enum class Role {
+  embedding,
+  attention_norm,
+  query,
+  key,
+  value,
+  fused_qkv,
+  query_final,  // After RoPE and norms: what attention reads.
+  key_final,
+  value_final,
+  attention,  // Heads put together, before the output projection.
+  setting,    // A number of the configuration that was dumped along.
+  attention_output,
+  mlp_norm,
+  gate,
+  up,
+  activation,
+  mlp_output,
+  block_output,
+  final_norm,
+  logits,
+  other,
+};
+
+struct Site {
+  std::size_t pair = 0;     // Index of its row in the report.
+  std::size_t capture = 0;  // Its place in the file of a.
+  std::string name_a, name_b;
+  std::optional<int64_t> layer;
+  std::string stage;
+  AlignedPair views;
+  Comparison comparison;
+
+  Role role = Role::other;
+  std::vector<std::size_t> inputs;  // Indexes of sites, as far as they are in the dumps.
+
+  double roundoff = 0;          // Of the coarser side, by its values rather than by its dtype.
+  double error = 0;             // ‖b − a‖ / ‖a‖
+  double error_in = 0;          // The largest error of its inputs.
+  double budget = 0;            // What error rounding may leave here.
+  std::optional<double> noise;  // What error the noise run has here.
+  Verdict verdict = Verdict::match;
+  bool created = false;  // A bug whose inputs are none.
+  std::string reason;    // Why it is a bug: the rule that it broke.
+
+  bool compared() const { return comparison.status < Status::incomparable; }
+  bool bug() const { return verdict == Verdict::bug; }
+};
+
+struct Run {
+  std::vector<Site> sites;  // In execution order.
+  Extent extent;
+  bool activations = false;  // A dump of what layers compute, not a checkpoint of weights.
+};
+
+// Which numbers of a name are its layer: "model.layers.12.mlp" -> 12.
+std::optional<int64_t> layer_in(std::string_view name);
+Role role_of(const Site& site);
+std::string_view name_of(Role role);
+
+// Puts the sites in the order in which they were computed, and says which feed which. `order` names
+// tensors of a in that order; empty: by layers, stages and capture.
+Run make_run(std::vector<Site> sites, const std::vector<std::string>& order);
+
+// The site of a role in the layer of another; nothing where there is none.
+const Site* find_role(const Run& run, const Site& near, Role role);
+
+}  // namespace tensordiff

@@ -1,0 +1,91 @@
+#include "report/divergence_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/wording.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kLengthMax = 1000;
+
+std::string place_of(const PairRow& row) {
+  if (row.layer && !row.stage.empty())
+    return fmt::format("in layer {} at {}", *row.layer, printable(row.stage));
+  return "at " + names_of(row);
+}
+
+const Finding* finding_at(const Report& report, std::size_t pair) {
+  const auto found = std::ranges::find(report.findings, pair, &Finding::pair);
+  return found == report.findings.end() ? nullptr : &*found;
+}
+
+std::string cause_of(const Finding& finding) {
+  std::string text = printable(finding.explanation, kLengthMax);
+  const auto &before = finding.residual_before, &after = finding.residual_after;
+  if (before && after && *before != *after)
+    text += fmt::format("; residual {} → {}", short_number(*before), short_number(*after));
+  return text;
+}
+
+std::string capitalised(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+std::string first_lines(const Report& report, const Style& style) {
+  const FirstDivergence& first = *report.first_divergence;
+  const PairRow& row = report.pairs[first.pair];
+  const Finding* finding = finding_at(report, first.pair);
+  std::string out = style(Tone::bold, "Diverges " + place_of(row));
+  out += finding ? ": " + cause_of(*finding) + "." : ".";
+  if (!first.explanation.empty())
+    out += " " + capitalised(printable(first.explanation, kLengthMax)) + ".";
+  std::string facts = "first divergence: " + names_of(row);
+  if (finding)
+    facts += fmt::format("; {}, confidence {}", finding->code, short_number(finding->confidence));
+  return out + "\n  " + style(Tone::dim, facts) + "\n";
+}
+
+}  // namespace
+
+std::string names_of(const PairRow& row) {
+  const std::string a = printable(row.a.name), b = printable(row.b.name);
+  return a == b ? a : a + " → " + b;
+}
+
+std::string divergence_lines(const Report& report, const Style& style) {
+  std::string out = report.first_divergence ? first_lines(report, style) : "";
+  for (const Divergence& next : report.next_divergences) {
+    const Finding* finding = finding_at(report, next.pair);
+    out += fmt::format("  then {}{}\n", place_of(report.pairs[next.pair]),
+                       finding ? ": " + cause_of(*finding) : "");
+  }
+  const auto told = [&](std::size_t pair) {
+    return (report.first_divergence && report.first_divergence->pair == pair) ||
+           std::ranges::find(report.next_divergences, pair, &Divergence::pair) !=
+               report.next_divergences.end();
+  };
+  for (const Finding& finding : report.findings)
+    if (!told(finding.pair))
+      out += fmt::format("  {}: {}\n", names_of(report.pairs[finding.pair]), cause_of(finding));
+  return out;
+}
+
+std::string trial_lines(const Report& report, const Style& style) {
+  if (report.trials.empty()) return "";
+  std::string out = "\nwhat was tried\n";
+  std::optional<std::size_t> pair;
+  for (const Trial& trial : report.trials) {
+    if (pair != trial.pair)
+      out += "  " + style(Tone::bold, names_of(report.pairs[trial.pair])) + "\n";
+    pair = trial.pair;
+    out += fmt::format("    {:<18}{}\n", trial.code, printable(trial.outcome, kLengthMax));
+  }
+  return out;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,22 @@
+// Where the two part and why, in sentences.
+
+#pragma once
+
+#include <string>
+
+#include "report/report.h"
+#include "report/style.h"
+
+namespace tensordiff {
+
+// "a_name", or "a_name → b_name" where they differ.
+std::string names_of(const PairRow& row);
+
+// "Diverges in layer 1 at post_attn: b = 0.125 × a; residual 0.875 → 2e-07. Its inputs agree to
+// 4e-07." and what else was found, a line each. Empty where there is nothing to tell.
+std::string divergence_lines(const Report& report, const Style& style);
+
+// What was tried on each pair, for --explain.
+std::string trial_lines(const Report& report, const Style& style);
+
+}  // namespace tensordiff

@@ -119,13 +119,15 @@ std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const 
   return rows;
 }
 
-std::vector<Report::Unpaired> unpaired(const Catalog& catalog, const std::vector<Leftover>& which,
-                                       bool with_stats) {
+std::vector<Report::Unpaired> unpaired(const Catalog& catalog, const Catalog& other,
+                                       const std::vector<Leftover>& which, bool with_stats) {
   std::vector<Report::Unpaired> rows(which.size());
   for_each_index(which.size(), [&](std::size_t i) {
     const Tensor& tensor = catalog.tensors[which[i].tensor];
     rows[i].id = id_of(tensor);
     rows[i].layer_absent = which[i].layer_absent;
+    if (which[i].nearest) rows[i].nearest = other.tensors[*which[i].nearest].name;
+    rows[i].likeness = which[i].likeness;
     if (!with_stats || !tensor.fault.empty()) return;
     Result<Stats> stats = statistics(tensor.view);
     if (stats.ok())
@@ -216,12 +218,13 @@ Result<void> explain(const Request& request, const Catalog& a, const Matching& m
 
 Result<Report> compare_models(const Request& request) {
   // Read the indexes of both sides. Tensor bytes stay on disk until somebody samples or compares.
+  const bool alone = request.b.empty();
   Result<Catalog> opened[2] = {Catalog(), Catalog()};
-  for_each_index(2, [&](std::size_t side) {
+  for_each_index(alone ? 1 : 2, [&](std::size_t side) {
     opened[side] = open_model(side == 0 ? request.a : request.b, request.open);
   });
   Catalog a = TRY(std::move(opened[0]));
-  Catalog b = TRY(std::move(opened[1]));
+  Catalog b = alone ? a : TRY(std::move(opened[1]));
   const NameFilter filter = TRY(NameFilter::make(request.paths, request.ignore_regex));
   filter.apply(a);
   filter.apply(b);
@@ -233,7 +236,9 @@ Result<Report> compare_models(const Request& request) {
   TRY(gather(request.tp, a, b, report));
 
   // Decide which tensor answers to which. Leftovers on either side are part of the result.
-  const Matching matching = TRY(match(a, b, request.match));
+  MatchOptions match_options = request.match;
+  match_options.read_values = !request.shape_only;
+  const Matching matching = alone ? match_within(a) : TRY(match(a, b, match_options));
 
   // Give each pair one logical shape and measure it. Pairs are independent of each other, and a
   // large one is split further inside compare().
@@ -252,12 +257,13 @@ Result<Report> compare_models(const Request& request) {
     const Pair& pair = matching.pairs[i];
     compare_pair({a, b}, pair, with_progress, report.pairs[i], aligned[i]);
   });
-  report.only_a = unpaired(a, matching.only_a, request.unpaired_stats);
-  report.only_b = unpaired(b, matching.only_b, request.unpaired_stats);
+  report.only_a = unpaired(a, b, matching.only_a, request.unpaired_stats);
+  report.only_b = unpaired(b, a, matching.only_b, request.unpaired_stats);
 
   // Tell noise from mistakes and explain these, now that all of it can be seen at once.
-  report.first_divergence = first_divergence(report.pairs);
-  if (request.diagnose.enabled && !request.shape_only)
+  // Tensors of one input do not come from each other.
+  if (!alone) report.first_divergence = first_divergence(report.pairs);
+  if (request.diagnose.enabled && !request.shape_only && !alone)
     TRY(explain(request, a, matching, std::move(aligned), report));
 
   // Say what it comes to.

@@ -23,7 +23,7 @@ struct TensorParallel {
 
 struct Request {
   std::string a;
-  std::string b;
+  std::string b;  // Empty: each tensor of a is compared with each other.
   OpenOptions open;
   MatchOptions match;
   AlignOptions align;

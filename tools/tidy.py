@@ -30,6 +30,7 @@ SELF = ("tools/tidy.py", "tools/tidy_test.py")
 TESTED_BY = {
     "src/align/align_test.cpp": """src/align/ axes evidence merged permuted same_shape truncated
                                    unit_axes""",
+    "src/align/whole_test.cpp": "src/align/ stacked",
     "src/compare/compare_test.cpp": "src/compare/ measure traversal ulp",
     "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference steps sums vector",
     "src/diagnose/diagnosis_test.cpp": """src/diagnose/ attention attention_mask attention_scale

@@ -48,12 +48,18 @@ AlignedPair carry_out(const Plan& plan, View a, View b) {
     View& view = step.side == 'a' ? pair.a : pair.b;
     const Shape before = view.shape;
     view = apply(step, std::move(view));
-    if (step.op != ops::kTruncate) continue;
+    if (step.op != ops::kTruncate && step.op != ops::kSelect) continue;
     const uint64_t axis = step.argument[0];
-    const uint64_t kept = step.argument[1];
+    const uint64_t kept = step.argument.back();
     if (!pair.note.empty()) pair.note += "; ";
-    pair.note += fmt::format("{} has {} more rows on axis {}: only the first {} are compared",
-                             step.side, before[axis] - kept, axis, kept);
+    if (step.op == ops::kSelect && kept == 1) {
+      pair.note += fmt::format("axis {} of {} stacks {}, of which only the first is compared", axis,
+                               step.side, before[axis]);
+      continue;
+    }
+    pair.note +=
+        fmt::format("{} has {} more rows on axis {}: only the {} {} are compared", step.side,
+                    before[axis] - kept, axis, step.op == ops::kSelect ? "last" : "first", kept);
   }
   assert(pair.a.shape == pair.b.shape);
   return pair;
@@ -71,9 +77,10 @@ Correspondence correspondence(const Plan& plan, const Shape& a, const Shape& b) 
       axes.push_back({static_cast<uint64_t>(pair.a.parts[0].strides[axis]),
                       static_cast<uint64_t>(pair.b.parts[0].strides[axis]), pair.a.shape[axis]});
   std::ranges::sort(axes, std::ranges::greater());
-  Correspondence merged;
+  // Where both start, which tells the beginning of an axis from its end.
+  Correspondence merged = {{pair.a.parts[0].offset, pair.b.parts[0].offset, 0}};
   for (const auto& [step_a, step_b, size] : axes) {
-    if (!merged.empty() && merged.back()[0] == step_a * size && merged.back()[1] == step_b * size)
+    if (merged.size() > 1 && merged.back()[0] == step_a * size && merged.back()[1] == step_b * size)
       merged.back() = {step_a, step_b, merged.back()[2] * size};
     else
       merged.push_back({step_a, step_b, size});
@@ -160,6 +167,11 @@ std::vector<Result<Reader>> held_open(const Operand& a, const Operand& b) {
   return readers;
 }
 
+void add_note(AlignedPair& pair, std::string_view note) {
+  if (!pair.note.empty()) pair.note += "; ";
+  pair.note += note;
+}
+
 AlignedPair choose(const std::vector<Candidate>& candidates) {
   std::vector<double> disagreements;
   for (const Candidate& candidate : candidates) disagreements.push_back(disagreement(candidate));
@@ -167,7 +179,7 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
   const uint64_t elements = candidates[0].a->view.elements();
   if (least > disagreement_max(elements, candidates.size())) {
     AlignedPair pair = carry_out(candidates[0]);
-    pair.note = "layout not confirmed by values";
+    add_note(pair, "layout not confirmed by values");
     return pair;
   }
   const auto as_good = [&](double value) {
@@ -178,9 +190,10 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
   AlignedPair pair = carry_out(chosen);
   const bool same_wholes = chosen.a == candidates[0].a && chosen.b == candidates[0].b;
   if (least > kNothingUnexplained && std::ranges::count_if(disagreements, as_good) > 1)
-    pair.note = "layout not confirmed by values";
+    add_note(pair, "layout not confirmed by values");
   else if (found > 0 && same_wholes && candidates[0].evidence == Evidence::none)
-    pair.note = "the shapes fit as they are, but the values only with the axes in another order";
+    add_note(pair,
+             "the shapes fit as they are, but the values only with the axes in another order");
   return pair;
 }
 

@@ -97,10 +97,12 @@ extern const Aligner same_shape;
 extern const Aligner unit_axes;
 extern const Aligner merged;
 extern const Aligner permuted;
+extern const Aligner stacked;
 extern const Aligner truncated;
 
 // From the simplest to the boldest.
-inline constexpr const Aligner* kAll[] = {&same_shape, &unit_axes, &merged, &permuted, &truncated};
+inline constexpr const Aligner* kAll[] = {&same_shape, &unit_axes, &merged,
+                                          &permuted,   &stacked,   &truncated};
 
 }  // namespace aligners
 

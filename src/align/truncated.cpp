@@ -1,4 +1,5 @@
-// One side is the beginning of the other: [20, 128] against [24, 128], which has four rows more.
+// One side is the beginning or the end of the other: [20, 128] against [24, 128], which has four
+// rows more, after what it shares (a longer sequence) or before it (padding on the left).
 // What is left out is not compared, so that only equal values may speak for it.
 
 #include <algorithm>
@@ -26,14 +27,20 @@ std::vector<Plan> propose(const Shape& a, const Shape& b) {
   for (std::size_t axis = 0; axis < small.size(); ++axis)
     if (small[axis] < large[axis])
       plan.push_back({a_is_small ? 'b' : 'a', ops::kTruncate, {axis, small[axis]}});
-  return {plan};
+  Plan from_end = plan;
+  for (Step& step : from_end)
+    if (step.op == ops::kTruncate) {
+      const uint64_t axis = step.argument[0];
+      step = {step.side, ops::kSelect, {axis, large[axis] - small[axis], small[axis]}};
+    }
+  return {plan, from_end};
 }
 
 }  // namespace
 
 constinit const Aligner aligners::truncated = {
     .name = "truncated",
-    .summary = "one side is, value for value, the beginning of the other",
+    .summary = "one side is, value for value, the beginning or the end of the other",
     .evidence = Evidence::exact,
     .propose = propose,
 };

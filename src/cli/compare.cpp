@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/byte_source.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -14,13 +15,49 @@
 namespace tensordiff {
 namespace {
 
-Result<void> apply_match(Settings& settings, std::string_view name) {
+Result<void> apply_match(Settings& settings, std::string_view list) {
   std::vector<std::string_view> names = {"auto"};
   for (const Matcher* matcher : matchers::kAll) names.push_back(matcher->name);
-  const std::size_t which = TRY(parse_word(name, names));
-  settings.request.match.strategies.clear();
-  if (which > 0) settings.request.match.strategies.emplace_back(name);
+  std::vector<std::string>& strategies = settings.request.match.strategies;
+  strategies.clear();
+  for (const std::string_view name : split(list, ',')) {
+    if (TRY(parse_word(name, names)) > 0) strategies.emplace_back(name);
+    if (name == "auto") strategies.assign(names.begin() + 1, names.end());
+  }
   return {};
+}
+
+Result<void> apply_pairs(Settings& settings, std::string_view file) {
+  const Bytes bytes = TRY(map_file(std::string(file)).in(printable(file)));
+  settings.request.match.pairs = TRY(parse_pairs(as_text(bytes.view)).in(printable(file)));
+  return {};
+}
+
+Result<void> apply_tp(Settings& settings, std::string_view choice) {
+  settings.request.tp = {};
+  if (choice == "none") settings.request.tp.enabled = false;
+  if (choice == "none" || choice == "auto") return {};
+  settings.request.tp.ranks = TRY(parse_count(choice));
+  if (settings.request.tp.ranks < 2) return Error("auto, none, or a number of ranks above 1");
+  return {};
+}
+
+Result<void> apply_threshold(Settings& settings, std::string_view text) {
+  const double threshold = TRY(parse_tolerance(text));
+  if (threshold > 1) return Error("{} is not between 0 and 1", text);
+  settings.request.match.fuzzy_threshold = threshold;
+  return {};
+}
+
+// What was paired, for --pairs to read. Parts of fused tensors are found again without it.
+Result<void> save_pairs(const Report& report, const Settings& settings) {
+  if (settings.save_pairs.empty()) return {};
+  std::vector<NamePair> pairs;
+  for (const PairRow& row : report.pairs)
+    if (row.matched_by != matchers::fused.name) pairs.push_back({row.a.name, row.b.name});
+  Settings to_file = settings;
+  to_file.out = settings.save_pairs;
+  return deliver(pairs_text(pairs), to_file);
 }
 
 Result<void> apply_align(Settings& settings, std::string_view choice) {
@@ -89,7 +126,19 @@ constexpr Option kInput[] = {
        settings.request.ignore_regex = regex;
        return {};
      }},
-    {"--match", "HOW", "auto (default), layer-stage or exact", apply_match},
+    {"--match", "LIST", "auto (default), or some of its strategies: manual,exact,fuzzy",
+     apply_match},
+    {"--fuzzy-threshold", "X", "how alike names must be to be paired by it, 0 to 1; default 0.6",
+     apply_threshold},
+    {"--pairs", "FILE", "pairs to make first, as JSON or YAML: 'name of a: name of b'",
+     apply_pairs},
+    {"--save-pairs", "FILE", "write the pairs that were made, for --pairs",
+     [](Settings& settings, std::string_view file) -> Result<void> {
+       settings.save_pairs = file;
+       return {};
+     }},
+    {"--tp", "HOW", "auto (default): gather ranks found in names; none; or how many there must be",
+     apply_tp},
     {"--align", "HOW", "auto (default): bring pairs to one layout; none: as stored", apply_align},
 };
 
@@ -221,9 +270,8 @@ int exit_status(const Report& report, const Settings& settings) {
 Result<void> check_inputs(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs)
     if (input == "-") return Error("'-': reading from standard input is not supported");
-  if (inputs.size() == 2) return {};
-  if (inputs.size() != 1) return Error("needs two inputs, has {}", inputs.size());
-  return Error("needs two inputs; to see what is in one: tensordiff show {}", inputs[0]);
+  if (inputs.size() == 1 || inputs.size() == 2) return {};
+  return Error("needs one or two inputs, has {}", inputs.size());
 }
 
 int run(const Settings& settings, const std::vector<std::string>& inputs) {
@@ -232,7 +280,7 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
 
   Request request = settings.request;
   request.a = inputs[0];
-  request.b = inputs[1];
+  if (inputs.size() == 2) request.b = inputs[1];
   request.open = settings.open;
   request.unpaired_stats = renderer.unpaired_stats;
 
@@ -243,6 +291,8 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
     return compare_models(request);
   }();
   if (!report.ok()) return fail(report.error());
+  if (const Result<void> saved = save_pairs(report.value(), settings); !saved.ok())
+    return fail(saved.error());
 
   RenderOptions options = settings.render;
   options.color = wants_color(settings);
@@ -258,8 +308,8 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
 
 constinit const Command commands::compare = {
     .name = "compare",
-    .usage = "tensordiff [compare] A B [options]",
-    .summary = "compare two models, dumps, folders or archives",
+    .usage = "tensordiff [compare] A [B] [options]",
+    .summary = "compare two models, dumps, folders or archives, or the tensors of one",
     .groups = kGroups,
     .run = run,
 };

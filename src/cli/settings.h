@@ -27,6 +27,7 @@ struct Settings {
   Request request;
   RenderOptions render;
   bool exit_zero = false;
+  std::string save_pairs;  // File for the pairs that were made.
 
   // show
   bool stats = false;

@@ -8,9 +8,13 @@
 
 #include "base/text.h"
 #include "match/matcher.h"
+#include "match/words.h"
 
 namespace tensordiff {
 namespace {
+
+// Names that are compared to say what is nearest to what is left; more would take seconds.
+constexpr std::size_t kLikenessesMax = 1 << 20;
 
 std::string known_names() {
   std::string names;
@@ -94,6 +98,23 @@ std::vector<Leftover> leftovers(const Catalog& catalog, const std::vector<std::s
   return left;
 }
 
+// So that whoever reads of an unpaired tensor sees what it may have been meant for.
+void find_nearest(const Catalog& own, const Catalog& other, std::vector<Leftover>& leftovers) {
+  if (leftovers.size() * other.tensors.size() > kLikenessesMax) return;
+  std::vector<NameWords> words;
+  for (const Tensor& tensor : other.tensors)
+    words.push_back(leftovers.empty() ? NameWords{} : name_words(tensor.name));
+  for (Leftover& left : leftovers) {
+    const NameWords name = name_words(own.tensors[left.tensor].name);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const double likeness = similarity(name, words[i]);
+      if (likeness <= left.likeness) continue;
+      left.nearest = i;
+      left.likeness = likeness;
+    }
+  }
+}
+
 }  // namespace
 
 Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& options) {
@@ -122,6 +143,23 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
   sort_for_display(matching.pairs);
   matching.only_a = leftovers(a, input.free_a, matching.pairs, &Pair::a);
   matching.only_b = leftovers(b, input.free_b, matching.pairs, &Pair::b);
+  find_nearest(a, b, matching.only_a);
+  find_nearest(b, a, matching.only_b);
+  return matching;
+}
+
+Matching match_within(const Catalog& catalog) {
+  Matching matching;
+  const std::size_t count = catalog.tensors.size();
+  for (std::size_t a = 0; a < count; ++a)
+    for (std::size_t b = a + 1; b < count && matching.pairs.size() < kPairsWithinMax; ++b)
+      matching.pairs.push_back(
+          {.a = a, .b = b, .layer = {}, .stage = {}, .matched_by = "each-with-each"});
+  if (count > 1 && count * (count - 1) / 2 > kPairsWithinMax)
+    matching.notes.push_back(fmt::format(
+        "{} tensors make {} pairs, of which the first {} are compared: --path takes fewer tensors, "
+        "--sort similarity --top N shows the most alike",
+        human_count(count), human_count(count * (count - 1) / 2), human_count(kPairsWithinMax)));
   return matching;
 }
 

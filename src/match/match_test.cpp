@@ -188,8 +188,10 @@ TEST(Match, RunsOnlyTheStrategiesAskedFor) {
 
   const Result<Matching> unknown = match(a, b, {.strategies = {"exact", "psychic"}});
   ASSERT_FALSE(unknown.ok());
-  EXPECT_EQ(unknown.error().message(),
-            "no matching strategy is called 'psychic'; there are: layer-stage, exact");
+  EXPECT_EQ(
+      unknown.error().message(),
+      "no matching strategy is called 'psychic'; there are: manual, layer-stage, exact, prefix, "
+      "conventions, fused, fuzzy, shape, value");
 }
 
 TEST(Match, PairsFiftyThousandNamesAtOnce) {
@@ -207,6 +209,19 @@ TEST(Match, PairsFiftyThousandNamesAtOnce) {
   RecordProperty("seconds", fmt::format("{:.3f}", seconds.count()));
   EXPECT_EQ(matching.pairs.size(), 50'000U);
   for (const Pair& pair : matching.pairs) ASSERT_EQ(a.tensors[pair.a].name, b.tensors[pair.b].name);
+}
+
+TEST(MatchWithin, PairsEachWithEachUpToALimit) {
+  const Matching seven = match_within(catalog_of({"a", "b", "c", "d", "e", "f", "g"}));
+  EXPECT_EQ(seven.pairs.size(), 21U);
+  EXPECT_TRUE(seven.notes.empty());
+  EXPECT_TRUE(match_within(catalog_of({"a"})).pairs.empty());
+  EXPECT_TRUE(match_within(Catalog{}).notes.empty());
+  const Matching many = match_within(catalog_of(Names(201, "x")));
+  EXPECT_EQ(many.pairs.size(), kPairsWithinMax);
+  EXPECT_EQ(many.notes,
+            Names{"201 tensors make 20,100 pairs, of which the first 20,000 are compared: --path "
+                  "takes fewer tensors, --sort similarity --top N shows the most alike"});
 }
 
 TEST(Matchers, AreListedOnceWithNameAndSummary) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "match/pairs_file.h"
 #include "tensor/catalog.h"
 
 namespace tensordiff {
@@ -30,6 +31,9 @@ struct Leftover {
   std::size_t tensor = 0;
   // It belongs to a layer of which the other side has nothing at all: not dumped, not missing.
   bool layer_absent = false;
+  // The tensor of the other side whose name is most like its own, and how alike, 0 to 1.
+  std::optional<std::size_t> nearest = std::nullopt;
+  double likeness = 0;
 
   auto operator<=>(const Leftover&) const = default;
 };
@@ -43,6 +47,8 @@ struct Matching {
 
 struct MatchOptions {
   std::vector<std::string> strategies;  // Names of matchers; empty: all, in order.
+  std::vector<NamePair> pairs = {};     // What the user said belongs together.
+  bool read_values = true;              // False: names and shapes only.
   double fuzzy_threshold = 0.6;         // How alike names must be, from 0 to 1.
 };
 
@@ -68,6 +74,7 @@ struct Matcher {
 
 namespace matchers {
 
+extern const Matcher manual;
 extern const Matcher layer_stage;
 extern const Matcher exact;
 extern const Matcher prefix;
@@ -78,12 +85,16 @@ extern const Matcher shape;
 extern const Matcher value;
 
 // Tried in this order: the more a strategy knows of a name's meaning, the sooner.
-inline constexpr const Matcher* kAll[] = {&layer_stage, &exact, &prefix, &conventions,
-                                          &fused,       &fuzzy, &shape,  &value};
+inline constexpr const Matcher* kAll[] = {&manual, &layer_stage, &exact, &prefix, &conventions,
+                                          &fused,  &fuzzy,       &shape, &value};
 
 }  // namespace matchers
 
 Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& options = {});
+
+// One input alone: each tensor with each other, up to so many pairs.
+inline constexpr std::size_t kPairsWithinMax = 20'000;
+Matching match_within(const Catalog& catalog);
 
 // The 13 stages of a transformer layer in the order in which they are computed.
 std::span<const std::string_view> known_stages();

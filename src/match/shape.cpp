@@ -48,6 +48,7 @@ Proposal propose(const MatchInput& input) {
     const Tensor& tensor_a = input.a.tensors[*a];
     const Tensor& tensor_b = input.b.tensors[*found->second];
     const bool nameless = says_nothing(tensor_a.name) && says_nothing(tensor_b.name);
+    if (!nameless && !input.options.read_values) continue;
     if (!nameless &&
         disagreement(fingerprint_of(tensor_a), fingerprint_of(tensor_b)) > kAgreementMax)
       continue;

@@ -132,7 +132,7 @@ void extend(const MatchInput& input, Proposal& proposal) {
 
 Proposal propose(const MatchInput& input) {
   Proposal proposal;
-  if (input.free_a.empty() || input.free_b.empty()) return proposal;
+  if (!input.options.read_values || input.free_a.empty() || input.free_b.empty()) return proposal;
   if (input.free_a.size() > kTensorsMax || input.free_b.size() > kTensorsMax) {
     proposal.notes.push_back(
         fmt::format("more than {} tensors have no partner by name: their "

@@ -63,7 +63,9 @@ struct Report {
   struct Unpaired {
     TensorId id;
     bool layer_absent = false;  // The other side has nothing of its layer: not a difference.
-    Stats stats;                // Only when asked for (--stats, -o json).
+    Stats stats = {};           // Only when asked for (--stats, -o json).
+    std::string nearest = {};   // The name of the other side that is most like it; "" for none.
+    double likeness = 0;        // How alike they are, 0 to 1.
   };
   std::vector<Unpaired> only_a, only_b;
   std::vector<std::string> notes;  // What pairing and alignment assumed.

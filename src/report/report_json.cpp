@@ -189,7 +189,9 @@ void write_unpaired(JsonWriter& json, const std::vector<Report::Unpaired>& tenso
     json.begin_object().member("name", tensor.id.name);
     json.member("dtype", name_of(tensor.id.dtype)).member("shape", tensor.id.shape);
     text_or_null(json, "message", tensor.id.fault);
-    json.member("layer_absent", tensor.layer_absent).end_object();
+    json.member("layer_absent", tensor.layer_absent);
+    text_or_null(json, "nearest", tensor.nearest);
+    json.member("likeness", tensor.likeness).end_object();
   }
   json.end_array();
 }

@@ -1,0 +1,160 @@
+#include "align/whole.h"
+
+#include "align/view.h"
+#include "tensor/test_views.h"
+
+namespace tensordiff {
+namespace {
+
+// The pieces of a view along an axis, stored each for itself.
+std::vector<View> pieces(const View& view, std::size_t axis, const std::vector<uint64_t>& sizes) {
+  std::vector<View> result;
+  uint64_t first = 0;
+  for (const uint64_t size : sizes) {
+    const View piece = narrowed(view, axis, first, size);
+    result.push_back(stored_as(piece, piece.shape));
+    first += size;
+  }
+  return result;
+}
+
+AlignedPair aligned(const Operand& a, const Operand& b) {
+  Result<AlignedPair> pair = align(a, b);
+  EXPECT_TRUE(pair.ok()) << (pair.ok() ? "" : pair.error().message());
+  return pair.ok() ? std::move(pair).value() : AlignedPair{};
+}
+
+void expect_same(const AlignedPair& pair) { EXPECT_EQ(values_of(pair.a), values_of(pair.b)); }
+
+TEST(Whole, ConcatenatesAlongAnyAxis) {
+  const View whole = noise_view({6, 8, 4}, 1);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const AlignedPair pair =
+        aligned({{whole}}, {pieces(whole, axis, std::vector(2, whole.shape[axis] / 2))});
+    expect_same(pair);
+    EXPECT_EQ(pair.steps, (Plan{{'b', ops::kConcat, {axis, 2, 1}}}));
+  }
+}
+
+TEST(Whole, ConcatenatesUnevenPieces) {
+  const View whole = noise_view({7, 4}, 1);
+  expect_same(aligned({pieces(whole, 0, {3, 2, 2})}, {{whole}}));
+}
+
+TEST(Whole, GathersOtherNumbersOfRanksOnBothSides) {
+  const View whole = noise_view({5, 12}, 1);
+  expect_same(aligned({pieces(whole, 1, {3, 3, 3, 3})}, {pieces(whole, 1, {6, 6})}));
+}
+
+TEST(Whole, TakesCopiesOnce) {
+  const View whole = noise_view({5, 8}, 1);
+  const AlignedPair same = aligned({{whole}}, {{whole, whole, whole}});
+  expect_same(same);
+  EXPECT_EQ(same.steps, (Plan{{'b', ops::kReplica, {3}}}));
+  EXPECT_EQ(same.copies.size(), 2U);
+
+  // Two heads of keys on four ranks.
+  const std::vector<View> heads = pieces(whole, 1, {4, 4});
+  const AlignedPair grouped = aligned({{whole}}, {{heads[0], heads[0], heads[1], heads[1]}});
+  expect_same(grouped);
+  EXPECT_EQ(grouped.steps, (Plan{{'b', ops::kConcat, {1, 4, 2}}}));
+  ASSERT_EQ(grouped.copies.size(), 2U);
+  EXPECT_EQ(grouped.copies[1].rank, 3U);
+  EXPECT_EQ(grouped.copies[1].like, 2U);
+}
+
+TEST(Whole, KnowsACopyThatIsOutOfStep) {
+  const View whole = noise_view({5, 8}, 1);
+  for (const std::vector<View>& ranks :
+       {std::vector{whole, noise_view({5, 8}, 2)}, std::vector{noise_view({5, 8}, 2), whole}}) {
+    const AlignedPair pair = aligned({{whole}}, {ranks});
+    EXPECT_EQ(pair.steps, (Plan{{'b', ops::kReplica, {2}}}));
+    EXPECT_EQ(pair.copies.size(), 1U);
+  }
+}
+
+TEST(Whole, AddsSummandsUp) {
+  const View x = noise_view({5, 8}, 1), y = noise_view({5, 8}, 2);
+  std::vector<float> sum = values_of(x);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values_of(y)[i];
+  const AlignedPair pair = aligned({{f32_view({5, 8}, sum)}}, {{x, y}});
+  expect_same(pair);
+  EXPECT_EQ(pair.steps, (Plan{{'b', ops::kSum, {2}}}));
+}
+
+TEST(Whole, PutsPartsOfFusedRanksTogether) {
+  // [q|k|v] with twice as many queries, over two ranks.
+  const View whole = noise_view({6, 16}, 1);
+  const std::vector<View> blocks = pieces(whole, 1, {4, 4, 2, 2, 2, 2});
+  const View first = concatenated(std::vector{blocks[0], blocks[2], blocks[4]}, 1);
+  const View second = concatenated(std::vector{blocks[1], blocks[3], blocks[5]}, 1);
+  const AlignedPair pair =
+      aligned({{whole}}, {{stored_as(first, {6, 8}), stored_as(second, {6, 8})}});
+  expect_same(pair);
+  EXPECT_EQ(pair.steps, (Plan{{'b', ops::kConcatParts, {1, 2, 4, 2, 2}}}));
+}
+
+TEST(Whole, NeverChangesTheOrderOfRanks) {
+  const View whole = noise_view({6, 8}, 1);
+  std::vector<View> ranks = pieces(whole, 1, {4, 4});
+  std::swap(ranks[0], ranks[1]);
+  const AlignedPair pair = aligned({{whole}}, {ranks});
+  EXPECT_NE(values_of(pair.a), values_of(pair.b));
+  EXPECT_EQ(pair.note, "layout not confirmed by values");
+  const AlignedPair both = aligned({pieces(whole, 1, {4, 4})}, {ranks});
+  EXPECT_NE(values_of(both.a), values_of(both.b));
+}
+
+TEST(Whole, TakesOneSectionOfAFusedTensor) {
+  const View fused = noise_view({6, 16}, 1);
+  const std::vector<View> parts = pieces(fused, 1, {8, 4, 4});
+  const std::vector<uint64_t> elements = {48, 24, 24};
+  for (std::size_t i = 0; i < 3; ++i)
+    expect_same(aligned({{fused}, Section{"", elements, i}}, {{parts[i]}}));
+  // Stored the other way round, as linear layers of two frameworks do.
+  const View turned = permuted(parts[1], std::vector<uint64_t>{1, 0});
+  expect_same(aligned({{fused}, Section{"", elements, 1}}, {{stored_as(turned, turned.shape)}}));
+}
+
+TEST(Whole, TakesASectionThatIsInterleavedByHeads) {
+  // Two heads, each with its own query, key and value of 3 rows.
+  const View fused = noise_view({18, 5}, 1);
+  const View by_head = split(fused, 0, std::vector<uint64_t>{2, 3, 3});
+  for (uint64_t i = 0; i < 3; ++i) {
+    const View part = narrowed(by_head, 1, i, 1);
+    const std::vector<uint64_t> elements = {30, 30, 30};
+    expect_same(aligned({{fused}, Section{"", elements, i}}, {{stored_as(part, {6, 5})}}));
+  }
+}
+
+TEST(Whole, SaysWhyRanksDoNotFit) {
+  const Result<AlignedPair> pair =
+      align(Operand{{noise_view({4}, 1)}}, Operand{{noise_view({2}, 1), noise_view({2, 1}, 1)}});
+  ASSERT_FALSE(pair.ok());
+  EXPECT_EQ(pair.error().message(),
+            "b: ranks do not fit together: rank 0 has [2], rank 1 has [2, 1]");
+}
+
+TEST(Stacked, ComparesTheFirstAndSaysSo) {
+  const View stack = noise_view({4, 6, 5}, 1);
+  const View first = narrowed(stack, 0, 0, 1);
+  const AlignedPair pair = aligned({{stack}}, {{stored_as(first, {1, 6, 5})}});
+  expect_same(pair);
+  EXPECT_EQ(pair.a.shape, (Shape{6, 5}));
+  EXPECT_EQ(pair.note, "axis 0 of a stacks 4, of which only the first is compared");
+  const AlignedPair wrong = aligned({{stack}}, {{noise_view({1, 6, 5}, 2)}});
+  EXPECT_EQ(
+      wrong.note,
+      "axis 0 of a stacks 4, of which only the first is compared; layout not confirmed by values");
+}
+
+TEST(Truncated, FindsTheEndToo) {
+  const View longer = noise_view({9, 5}, 1);
+  const View tail = narrowed(longer, 0, 3, 6);
+  const AlignedPair pair = aligned({{longer}}, {{stored_as(tail, {6, 5})}});
+  expect_same(pair);
+  EXPECT_EQ(pair.note, "a has 3 more rows on axis 0: only the last 6 are compared");
+}
+
+}  // namespace
+}  // namespace tensordiff

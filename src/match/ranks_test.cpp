@@ -1,0 +1,100 @@
+#include "match/ranks.h"
+
+#include "tensor/test_views.h"
+
+namespace tensordiff {
+namespace {
+
+TEST(ParseRank, FindsTheRankAndWhatIsLeft) {
+  const struct {
+    std::string name;
+    std::string expected;  // rank|rest
+  } cases[] = {
+      {"rank_0/0_query", "0|0_query"},
+      {"rank0/0_query", "0|0_query"},
+      {"run/rank-12/0_query", "12|run/0_query"},
+      {"tp_rank_00/w", "0|w"},
+      {"tp_1/w", "1|w"},
+      {"mp_rank_01_000/model.w", "1|model.w"},
+      {"mp_rank_01_002/model.w", "1|pp_2/model.w"},
+      {"mp_rank_00_model_states/w", "0|model_states/w"},
+      {"model-rank-3/w", "3|model/w"},
+      {"model-rank-3-part-0/w", "3|model-part-0/w"},
+      {"0_query_rank1", "1|0_query"},
+      {"0_query.rank_1", "1|0_query"},
+      {"Rank_7/w", "7|w"},
+      {"rank_0/tp_rank_1/w", "1|rank_0/w"},
+      {"rank_0", "none"},
+      {"dp_rank_0/w", "none"},
+      {"lora_rank_8/w", "none"},
+      {"crank_0/w", "none"},
+      {"rank_x/w", "none"},
+      {"rank_0b/w", "none"},
+      {"rank_12345678/w", "none"},
+      {"frank/w", "none"},
+      {"", "none"},
+  };
+  for (const auto& [name, expected] : cases) {
+    const std::optional<RankName> found = parse_rank(name);
+    EXPECT_EQ(found ? fmt::format("{}|{}", found->rank, found->rest) : "none", expected) << name;
+  }
+}
+
+Catalog catalog_of(const std::vector<std::string>& names) {
+  Catalog catalog;
+  for (const std::string& name : names) catalog.tensors.push_back({name, counting_view({2}), ""});
+  return catalog;
+}
+
+// Names, with the number of shards where there is more than one.
+std::vector<std::string> names_of(const Catalog& catalog) {
+  std::vector<std::string> names;
+  for (const Tensor& tensor : catalog.tensors)
+    names.push_back(tensor.shards.empty()
+                        ? tensor.name
+                        : fmt::format("{} x{}", tensor.name, tensor.shards.size()));
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(GroupRanks, GathersByNameInTheOrderOfRanks) {
+  Catalog catalog = catalog_of({"rank_10/w", "rank_2/w", "rank_2/v", "rank_10/v", "other"});
+  catalog.tensors[0].view = counting_view({10});
+  const RankGroups groups = group_ranks(catalog, 'b');
+  EXPECT_EQ(names_of(catalog), (Names{"w x2", "v x2", "other"}));
+  EXPECT_EQ(groups.ranks, 2U);
+  EXPECT_EQ(catalog.tensors[0].shards[1].shape, Shape{10});
+  EXPECT_EQ(groups.notes, (Names{"b was gathered from 2 ranks",
+                                 "b: the numbers of its ranks go up to 10, so that 9 of them are "
+                                 "missing"}));
+}
+
+TEST(GroupRanks, LeavesOneRankAsItIs) {
+  Catalog catalog = catalog_of({"rank_0/w", "rank_0/v"});
+  EXPECT_EQ(group_ranks(catalog, 'a').ranks, 1U);
+  EXPECT_EQ(names_of(catalog), (Names{"rank_0/w", "rank_0/v"}));
+}
+
+TEST(GroupRanks, SaysWhatSomeRanksDoNotHave) {
+  Catalog catalog = catalog_of({"rank_0/w", "rank_1/w", "rank_0/head"});
+  const RankGroups groups = group_ranks(catalog, 'a');
+  EXPECT_EQ(names_of(catalog), (Names{"w x2", "head"}));
+  EXPECT_EQ(groups.notes.back(), "a has 'head' on rank 0 only");
+}
+
+TEST(GroupRanks, GathersNothingUnderANameThatIsTaken) {
+  Catalog catalog = catalog_of({"rank_0/w", "rank_1/w", "w", "rank_0/v", "rank_1/v"});
+  group_ranks(catalog, 'a');
+  EXPECT_EQ(names_of(catalog), (Names{"rank_0/w", "rank_1/w", "w", "v x2"}));
+}
+
+TEST(GroupRanks, NamesTheRankThatCannotBeRead) {
+  Catalog catalog = catalog_of({"rank_0/w"});
+  catalog.tensors.push_back(broken_tensor("rank_1/w", "cut short"));
+  group_ranks(catalog, 'a');
+  EXPECT_EQ(catalog.tensors[0].fault, "rank 1: cut short");
+}
+
+}  // namespace
+}  // namespace tensordiff

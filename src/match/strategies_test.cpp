@@ -1,0 +1,231 @@
+// The strategies for names that differ, each with what it pairs and what it leaves alone.
+
+#include <algorithm>
+#include <cmath>
+
+#include "match/canonical.h"
+#include "match/matcher.h"
+#include "match/pairs_file.h"
+#include "match/signature.h"
+#include "match/words.h"
+#include "tensor/test_views.h"
+
+namespace tensordiff {
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct Named {
+  std::string name;
+  Shape shape;
+  unsigned seed;
+};
+
+Catalog catalog_of(const std::vector<Named>& tensors) {
+  Catalog catalog;
+  for (const Named& each : tensors)
+    catalog.tensors.push_back({each.name, noise_view(each.shape, each.seed), ""});
+  return catalog;
+}
+
+// Every tensor with the same shape and other values.
+Catalog catalog_of(const Names& names) {
+  std::vector<Named> tensors;
+  for (const std::string& name : names)
+    tensors.push_back({name, {4, 4}, static_cast<unsigned>(tensors.size())});
+  return catalog_of(tensors);
+}
+
+Names pairs_of(const Matcher& matcher, const Catalog& a, const Catalog& b,
+               MatchOptions options = {}) {
+  options.strategies = {std::string(matcher.name)};
+  const Result<Matching> matching = match(a, b, options);
+  EXPECT_TRUE(matching.ok());
+  Names result;
+  for (const Pair& pair : matching.value().pairs) {
+    std::string text = a.tensors[pair.a].name;
+    if (pair.section_a) text += "[" + pair.section_a->label + "]";
+    text += "=" + b.tensors[pair.b].name;
+    if (pair.section_b) text += "[" + pair.section_b->label + "]";
+    result.push_back(std::move(text));
+  }
+  return result;
+}
+
+TEST(CanonicalName, IsTheSameForNamesThatMeanTheSame) {
+  const std::vector<Names> groups = {
+      {"transformer.h.3.attn.c_attn.weight", "blk.3.attn_qkv.weight",
+       "decoder.layers.3.self_attention.linear_qkv.weight", "blocks.3.attn.qkv.weight"},
+      {"model.layers.3.self_attn.q_proj.weight", "blk.3.attn_q.weight",
+       "layers.3.attention.wq.weight", "encoder.layer.3.attention.self.query.weight",
+       "layers.3.q.weight"},
+      {"model.layers.3.mlp.down_proj.weight", "blk.3.ffn_down.weight",
+       "layers.3.feed_forward.w2.weight", "transformer.h.3.mlp.c_proj.weight"},
+      {"model.embed_tokens.weight", "transformer.wte.weight", "token_embd.weight",
+       "tok_embeddings.weight"},
+      {"model.norm.weight", "output_norm.weight", "transformer.ln_f.weight",
+       "decoder.final_layernorm.weight", "norm.gamma"},
+      {"lm_head.weight", "output.weight", "output_layer.weight"},
+      {"transformer.h.0", "layers.0.output", "blk.0.l_out"},
+      {"layers.1.block_sparse_moe.experts.3.w1.weight", "layers.1.mlp.experts.3.gate_proj.weight"},
+  };
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    for (const std::string& name : groups[i]) {
+      ASSERT_TRUE(canonical_name(name)) << name;
+      EXPECT_EQ(canonical_name(name), canonical_name(groups[i][0])) << name;
+      EXPECT_NE(canonical_name(name), canonical_name(groups[(i + 1) % groups.size()][0])) << name;
+    }
+  }
+  for (const char* name :
+       {"", "foo.bar", "layers.0.frobnicate.weight", "fc1.weight", "layers.weight"})
+    EXPECT_FALSE(canonical_name(name)) << name;
+}
+
+TEST(Prefix, Pairs) {
+  const struct {
+    Names a, b, pairs;
+  } cases[] = {
+      {{"norm", "x"}, {"model.norm", "y"}, {"norm=model.norm"}},
+      {{"module._orig_mod.w", "x"}, {"w", "y"}, {"module._orig_mod.w=w"}},
+      {{"student.w", "student.v"}, {"w", "v"}, {"student.w=w", "student.v=v"}},
+      {{"norm", "x"}, {"norm2", "y"}, {}},
+      {{"norm", "x"}, {"model.norm", "module.norm"}, {}},  // Ambiguous: pairs nothing.
+  };
+  for (const auto& [a, b, pairs] : cases)
+    EXPECT_EQ(pairs_of(matchers::prefix, catalog_of(a), catalog_of(b)), pairs) << a[0];
+}
+
+TEST(Conventions, PairsWhatMeansTheSameAndLeavesWhatIsAmbiguous) {
+  EXPECT_EQ(
+      pairs_of(matchers::conventions, catalog_of(Names{"h.0.ln_1.weight", "h.1.ln_1.weight"}),
+               catalog_of(Names{"blk.1.attn_norm.weight", "blk.0.attn_norm.weight"})),
+      (Names{"h.0.ln_1.weight=blk.0.attn_norm.weight", "h.1.ln_1.weight=blk.1.attn_norm.weight"}));
+  EXPECT_EQ(pairs_of(matchers::conventions, catalog_of(Names{"layers.0.wq", "wte"}),
+                     catalog_of(Names{"blk.0.attn_q", "layers.0.q_proj", "embed_tokens"})),
+            Names{"wte=embed_tokens"});
+}
+
+TEST(Fused, PairsEachPart) {
+  const Catalog fused =
+      catalog_of({{"h.0.attn.c_attn", {4, 12}, 1}, {"h.0.mlp.gate_up", {4, 8}, 2}});
+  const Catalog separate = catalog_of(
+      Names{"layers.0.v", "layers.0.q", "layers.0.k", "layers.0.mlp.gate", "layers.0.mlp.up"});
+  EXPECT_EQ(pairs_of(matchers::fused, fused, separate),
+            (Names{"h.0.attn.c_attn[q]=layers.0.q", "h.0.attn.c_attn[k]=layers.0.k",
+                   "h.0.attn.c_attn[v]=layers.0.v", "h.0.mlp.gate_up[gate]=layers.0.mlp.gate",
+                   "h.0.mlp.gate_up[up]=layers.0.mlp.up"}));
+  EXPECT_EQ(pairs_of(matchers::fused, separate, fused).size(), 5U);
+  // Too small to hold them.
+  EXPECT_EQ(pairs_of(matchers::fused, catalog_of({{"h.0.attn.c_attn", {4, 8}, 1}}), separate),
+            Names{});
+}
+
+TEST(Fused, PairsStackedExperts) {
+  const Catalog stacked = catalog_of({{"layers.0.mlp.experts.down_proj.weight", {2, 4, 4}, 1}});
+  const Catalog single = catalog_of(
+      Names{"layers.0.mlp.experts.0.down_proj.weight", "layers.0.mlp.experts.1.down_proj.weight"});
+  EXPECT_EQ(
+      pairs_of(matchers::fused, stacked, single),
+      (Names{"layers.0.mlp.experts.down_proj.weight[0]=layers.0.mlp.experts.0.down_proj.weight",
+             "layers.0.mlp.experts.down_proj.weight[1]=layers.0.mlp.experts.1.down_proj.weight"}));
+}
+
+TEST(Similarity, CountsCommonWordsAndShortForms) {
+  const auto alike = [](std::string_view a, std::string_view b) {
+    return similarity(name_words(a), name_words(b));
+  };
+  EXPECT_DOUBLE_EQ(alike("a.proj", "proj_a"), 1);
+  EXPECT_DOUBLE_EQ(alike("attention", "attn"), 0.8);
+  EXPECT_DOUBLE_EQ(alike("LayerNorm", "layer.norm"), 1);
+  EXPECT_DOUBLE_EQ(alike("query", "key"), 0);
+  EXPECT_DOUBLE_EQ(alike("", "key"), 0);
+  EXPECT_DOUBLE_EQ(alike("proj.proj", "proj"), 2.0 / 3);  // A word answers to one word only.
+}
+
+TEST(Fuzzy, PairsOneClearBestOrNone) {
+  const struct {
+    Names a, b, pairs;
+  } cases[] = {
+      {{"stem.conv.weight"},
+       {"stem_convolution_weight"},
+       {"stem.conv.weight=stem_convolution_weight"}},
+      {{"conv.1.weight"}, {"convolution.2.weight"}, {}},                     // Other numbers.
+      {{"stem.conv.weight"}, {"conv.stem.weight", "stem.weight.conv"}, {}},  // Ambiguous.
+      {{"alpha"}, {"omega"}, {}},
+  };
+  for (const auto& [a, b, pairs] : cases)
+    EXPECT_EQ(pairs_of(matchers::fuzzy, catalog_of(a), catalog_of(b)), pairs) << a[0];
+  const Catalog a = catalog_of(Names{"conv.weight"}), b = catalog_of(Names{"conv.kernel"});
+  EXPECT_EQ(pairs_of(matchers::fuzzy, a, b), Names{});
+  EXPECT_EQ(
+      pairs_of(matchers::fuzzy, a, b, {.strategies = {}, .pairs = {}, .fuzzy_threshold = 0.5}),
+      Names{"conv.weight=conv.kernel"});
+}
+
+TEST(ShapeStrategy, PairsUniqueShapesThatNothingSpeaksAgainst) {
+  const auto pairs = [](const std::vector<Named>& a, const std::vector<Named>& b) {
+    return pairs_of(matchers::shape, catalog_of(a), catalog_of(b));
+  };
+  EXPECT_EQ(pairs({{"arr_0", {4, 4}, 1}}, {{"1", {4, 4}, 2}}), Names{"arr_0=1"});
+  EXPECT_EQ(pairs({{"foo", {4, 4}, 1}}, {{"bar", {4, 4}, 1}}), Names{"foo=bar"});
+  EXPECT_EQ(pairs({{"foo", {4, 4}, 1}}, {{"bar", {4, 4}, 2}}), Names{});
+  EXPECT_EQ(pairs({{"0", {4}, 1}}, {{"1", {4}, 1}, {"2", {4}, 2}}), Names{});
+}
+
+TEST(Signature, SurvivesRoundingAndOrderAndTellsOthersApart) {
+  const View view = noise_view({40, 50}, 1);
+  std::vector<float> rounded = values_of(view);
+  for (float& value : rounded) value = std::nearbyint(value * 256) / 256;
+  std::shuffle(rounded.begin(), rounded.end(), std::mt19937(7));
+  const auto signature = [](const View& v) { return signature_of({"", v, ""}, 1 << 20); };
+  EXPECT_LT(distance(signature(view), signature(f32_view({2000}, rounded))), 0.02);
+  for (unsigned seed = 2; seed < 50; ++seed)
+    EXPECT_GT(distance(signature(view), signature(noise_view({40, 50}, seed))), 0.15) << seed;
+  EXPECT_EQ(signature_of({"", view, ""}, 100).elements, 0U);
+  EXPECT_TRUE(std::isinf(
+      distance(signature(f32_view({3}, {1, 1, 1})), signature(f32_view({3}, {1, 1, 1})))));
+}
+
+TEST(Value, PairsByValuesAndReadsThemAsARule) {
+  // Layer 1 of b holds other values: only the rule can pair it.
+  const Catalog a =
+      catalog_of({{"h.0.foo", {20, 30}, 1}, {"h.1.foo", {20, 30}, 2}, {"z", {20, 30}, 3}});
+  const Catalog b =
+      catalog_of({{"L.1.bar", {20, 30}, 9}, {"q", {20, 30}, 3}, {"L.0.bar", {20, 30}, 1}});
+  EXPECT_EQ(pairs_of(matchers::value, a, b), (Names{"h.0.foo=L.0.bar", "h.1.foo=L.1.bar", "z=q"}));
+}
+
+TEST(Value, PairsNothingWhereTwoHoldTheSame) {
+  const Catalog a = catalog_of({{"x", {20, 30}, 1}});
+  EXPECT_EQ(pairs_of(matchers::value, a, catalog_of({{"p", {20, 30}, 1}, {"q", {20, 30}, 1}})),
+            Names{});
+}
+
+TEST(Manual, PairsWhatTheUserSaid) {
+  const Catalog a = catalog_of(Names{"x", "y"}), b = catalog_of(Names{"p", "q"});
+  EXPECT_EQ(pairs_of(matchers::manual, a, b, {.strategies = {}, .pairs = {{"x", "q"}}}),
+            Names{"x=q"});
+  const Result<Matching> missing = match(a, b, {.strategies = {"manual"}, .pairs = {{"x", "z"}}});
+  EXPECT_EQ(missing.value().notes, Names{"the pair 'x' and 'z' was not made: b has no such tensor, "
+                                         "or it is in another pair"});
+}
+
+TEST(PairsFile, ReadsJsonAndSimpleYaml) {
+  const std::vector<NamePair> pairs = {{"a.b", "c"}, {"d: e", "f"}};
+  for (const char* text :
+       {R"({"a.b": "c", "d: e": "f"})", R"([["a.b", "c"], {"a": "d: e", "b": "f"}])",
+        "# comment\na.b: c  # why\n\n\"d: e\": 'f'\n", "- a.b: c\n- \"d: e\": f\r\n"}) {
+    const Result<std::vector<NamePair>> read = parse_pairs(text);
+    ASSERT_TRUE(read.ok()) << text << read.error().message();
+    EXPECT_EQ(read.value(), pairs) << text;
+  }
+  EXPECT_EQ(parse_pairs(pairs_text(pairs)).value(), pairs);
+  EXPECT_EQ(parse_pairs("\na b\n").error().message(),
+            "line 2: not of the form 'name of a: name of b'");
+  EXPECT_EQ(parse_pairs("\"a: b").error().message(), "line 1: a quote is not closed");
+  EXPECT_EQ(parse_pairs("a: 'b' c").error().message(), "line 1: something follows the second name");
+  EXPECT_EQ(parse_pairs("[[\"a\"]]").error().message(), "a pair is not of two names");
+}
+
+}  // namespace
+}  // namespace tensordiff

@@ -84,7 +84,7 @@ TEST(Safetensors, SaysWhatIsWrong) {
       {R"({"__metadata__":{"n":1}})", 0, "__metadata__ 'n' is not a string"},
       {R"({"__metadata__":[]})", 0, "__metadata__ is not an object"},
       {R"({"w":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"w":{}})", 0,
-       "header: key 'w' twice at byte 56 of the JSON"},
+       "header: key 'w' twice in the object that ends at byte 60 of the JSON"},
       {R"([])", 0, "the header does not start with '{'"},
   };
   for (const auto& [header, data_bytes, message] : cases)

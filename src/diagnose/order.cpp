@@ -212,7 +212,7 @@ void find_inputs(std::vector<Site>& sites) {
       }
     }
     std::ranges::sort(in);
-    in.erase(std::ranges::unique(in).begin(), in.end());
+    in.erase(std::unique(in.begin(), in.end()), in.end());
   }
 }
 
@@ -233,7 +233,7 @@ Extent extent_of(const std::vector<Site>& sites) {
     ++tensors;
     std::vector<uint64_t> sizes(shape.begin(), shape.end() - 1);
     std::ranges::sort(sizes);
-    sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     for (const uint64_t size : sizes) ++seen[size];
   }
   Extent extent;

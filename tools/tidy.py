@@ -141,9 +141,9 @@ def no_path_of_one_machine(tree):
 
 
 def no_registry_host(tree):
-    hosts = (r"\b(?:registry\.(?:npmjs|yarnpkg)\.\w+|pypi\.org|files\.pythonhosted\.org"
-             r"|static\.crates\.io|proxy\.golang\.org|deb\.debian\.org)\b")
-    return find_lines(other_files(tree), hosts, "'{found}': packages are installed by name")
+    # By what such hosts are called rather than by their names, which have no place here either.
+    host = r"https?://(?:[\w-]+\.)*(?:registry|pypi|pythonhosted|crates|proxy|deb)\.[\w.]+"
+    return find_lines(other_files(tree), host, "'{found}': packages are installed by name")
 
 
 # --- C++ ---

@@ -141,8 +141,8 @@ TEST(MapFile, SaysWhyItCannot) {
 
 // A file that is cut short while it is mapped would kill an unguarded reader with SIGBUS.
 TEST(MapFile, NoticesAFileThatIsCutShort) {
-  char path[] = "/tmp/tensordiff-test-XXXXXX";
-  const int file = mkstemp(path);
+  std::string path = testing::TempDir() + "tensordiff-test-XXXXXX";
+  const int file = mkstemp(path.data());
   ASSERT_GE(file, 0);
   ASSERT_EQ(ftruncate(file, 1 << 20), 0);
   const Bytes bytes = map_file(path).value();
@@ -151,7 +151,7 @@ TEST(MapFile, NoticesAFileThatIsCutShort) {
   EXPECT_EQ(bytes.view[1 << 19], std::byte{0});
   EXPECT_FALSE(bytes.intact());
   close(file);
-  unlink(path);
+  unlink(path.c_str());
 }
 
 TEST(SpillFile, GivesBackWhatWasWritten) {

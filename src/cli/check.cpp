@@ -22,12 +22,7 @@ namespace tensordiff {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"-o,--output", "FORMAT", "text (default) or json",
-     [](Settings& settings, std::string_view name) -> Result<void> {
-       constexpr std::string_view kNames[] = {"text", "json"};
-       settings.output = kNames[TRY(parse_word(name, kNames))];
-       return {};
-     }},
+    {"-o,--output", "FORMAT", "text (default) or json", set_text_or_json},
 };
 
 constexpr OptionGroup kGroups[] = {{"output", kOptions}};

@@ -82,4 +82,10 @@ Result<std::size_t> parse_word(std::string_view word, std::span<const std::strin
   return Error("'{}' is not one of {}", printable(word, 80), list);
 }
 
+Result<void> set_text_or_json(Settings& settings, std::string_view name) {
+  constexpr std::string_view kNames[] = {"text", "json"};
+  settings.output = kNames[TRY(parse_word(name, kNames))];
+  return {};
+}
+
 }  // namespace tensordiff

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "cli/settings.h"
 
 namespace tensordiff {
 
@@ -20,5 +21,8 @@ Result<double> parse_number(std::string_view text);
 
 // Where `word` is in `words`; the error lists them.
 Result<std::size_t> parse_word(std::string_view word, std::span<const std::string_view> words);
+
+// -o of the commands that know these two: text (the default) and json.
+Result<void> set_text_or_json(Settings& settings, std::string_view name);
 
 }  // namespace tensordiff

@@ -118,11 +118,12 @@ HWY_INLINE Vec reciprocal(Vec size) {
   return hn::MulAdd(hn::MulAdd(e, e, e), r, r);
 }
 
-// Σx and Σx² about a pivot, as moments.
-void centre(double count, double pivot, double x, double xx, double& mean, double& m2) {
-  mean = pivot + x / count;
-  m2 = std::max(0.0, xx - x * x / count);
-}
+// Mean and centred sum of squares, from Σx and Σx² about a pivot.
+struct Centred {
+  Centred(double count, double pivot, double x, double xx)
+      : mean(pivot + x / count), m2(std::max(0.0, xx - x * x / count)) {}
+  double mean, m2;
+};
 
 template <bool kEstimate, class T>
 void take_sums(const T* at_a, const T* at_b, std::size_t count, const Ahead& ahead, Sums& sums) {
@@ -156,8 +157,10 @@ void take_sums(const T* at_a, const T* at_b, std::size_t count, const Ahead& ahe
   const double n = static_cast<double>(count);
   const double total_x = sum(sx);
   const double total_y = sum(sy);
-  centre(n, first_a, total_x, sum(sxx), sums.mean_a, sums.m2_a);
-  centre(n, first_b, total_y, sum(syy), sums.mean_b, sums.m2_b);
+  const Centred a(n, first_a, total_x, sum(sxx));
+  const Centred b(n, first_b, total_y, sum(syy));
+  sums.mean_a = a.mean, sums.m2_a = a.m2;
+  sums.mean_b = b.mean, sums.m2_b = b.m2;
   sums.co = sum(sxy) - total_x * total_y / n;
   sums.d_abs = sum(d_abs);
   sums.d_squared = sum(d_squared);
@@ -274,7 +277,9 @@ std::size_t moments_tile(const T* values, std::size_t count, Moments& out) {
   out.zeros = zeros;
   out.min = hn::GetLane(hn::MinOfLanes(d, lowest));
   out.max = hn::GetLane(hn::MaxOfLanes(d, highest));
-  centre(static_cast<double>(count), first, sum(sx), sum(sxx), out.mean, out.m2);
+  const Centred centred(static_cast<double>(count), first, sum(sx), sum(sxx));
+  out.mean = centred.mean;
+  out.m2 = centred.m2;
   return count;
 }
 

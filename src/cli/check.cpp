@@ -25,7 +25,8 @@ constexpr Option kOptions[] = {
     {"-o,--output", "FORMAT", "text (default) or json", set_text_or_json},
 };
 
-constexpr OptionGroup kGroups[] = {{"output", kOptions}};
+constexpr OptionGroup kGroup = {"output", kOptions};
+constexpr const OptionGroup* kGroups[] = {&kGroup};
 
 struct Verdict {
   std::string path;

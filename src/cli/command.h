@@ -24,6 +24,7 @@ struct Option {
   std::string_view flags;     // "-o,--output"
   std::string_view argument;  // What it takes, "FORMAT"; empty for a switch.
   std::string_view help;
+  // Gets the argument; a switch gets its own long name, "--stats".
   Result<void> (*apply)(Settings& settings, std::string_view argument);
 };
 
@@ -36,7 +37,7 @@ struct Command {
   std::string_view name;
   std::string_view usage;
   std::string_view summary;
-  std::span<const OptionGroup> groups;
+  std::span<const OptionGroup* const> groups;
   // Gets settings that the options were applied to, and what was given beside them.
   int (*run)(const Settings& settings, const std::vector<std::string>& inputs);
 };
@@ -52,8 +53,19 @@ inline constexpr const Command* kAll[] = {&compare, &show, &check, &completions}
 
 }  // namespace commands
 
-// Options that every command takes.
-extern const OptionGroup kCommonOptions;
+// The options of compare, a file for each group: cli/options_<group>.cpp.
+namespace option_groups {
+
+extern const OptionGroup input;
+extern const OptionGroup pairing;
+extern const OptionGroup tolerance;
+extern const OptionGroup what;
+extern const OptionGroup diagnosis;
+extern const OptionGroup output;
+extern const OptionGroup speed;
+extern const OptionGroup common;  // Every command takes these.
+
+}  // namespace option_groups
 
 // Reads the options, then runs the command or shows its help. The exit status.
 int run_command(const Command& command, const std::vector<std::string>& arguments);

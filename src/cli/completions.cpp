@@ -17,8 +17,8 @@ std::vector<std::string_view> flags_of(const Command& command) {
     for (const Option& option : group.options)
       for (const std::string_view flag : split(option.flags, ',')) flags.push_back(flag);
   };
-  for (const OptionGroup& group : command.groups) collect(group);
-  collect(kCommonOptions);
+  for (const OptionGroup* group : command.groups) collect(*group);
+  collect(option_groups::common);
   return flags;
 }
 

@@ -54,17 +54,17 @@ constexpr Option kCommon[] = {
     {"-h,--help", "", "show this help", nullptr},
 };
 
-std::vector<OptionGroup> all_groups(const Command& command) {
-  std::vector<OptionGroup> groups(command.groups.begin(), command.groups.end());
-  groups.push_back(kCommonOptions);
+std::vector<const OptionGroup*> all_groups(const Command& command) {
+  std::vector<const OptionGroup*> groups(command.groups.begin(), command.groups.end());
+  groups.push_back(&option_groups::common);
   return groups;
 }
 
 std::string help_text(const Command& command) {
   std::string out = fmt::format("usage: {}\n\n{}\n", command.usage, command.summary);
-  for (const OptionGroup& group : all_groups(command)) {
-    out += fmt::format("\n{}:\n", group.title);
-    for (const Option& option : group.options) {
+  for (const OptionGroup* group : all_groups(command)) {
+    out += fmt::format("\n{}:\n", group->title);
+    for (const Option& option : group->options) {
       // Long options stand below each other, also where a short one is missing.
       std::string flags(option.flags.starts_with("--") ? "    " : "");
       flags += option.flags;
@@ -97,8 +97,8 @@ Result<void> apply_in_order(const CLI::App& app, const std::map<const CLI::Optio
       line.help = true;
       continue;
     }
-    const std::string argument = row.argument.empty() ? "" : given->results()[occurrence];
     const std::string_view name = row.flags.substr(row.flags.find("--"));
+    const std::string argument(row.argument.empty() ? name : given->results()[occurrence]);
     TRY(row.apply(line.settings, argument).in(name));
   }
   return {};
@@ -110,8 +110,8 @@ Result<ParsedLine> parse(const Command& command, const std::vector<std::string>&
   app.set_help_flag();
   app.add_option("inputs", line.inputs);
   std::map<const CLI::Option*, Option> rows;
-  for (const OptionGroup& group : all_groups(command)) {
-    for (const Option& row : group.options) {
+  for (const OptionGroup* group : all_groups(command)) {
+    for (const Option& row : group->options) {
       const std::string flags(row.flags);
       CLI::Option* option = row.argument.empty() ? app.add_flag(flags) : app.add_option(flags);
       option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -131,8 +131,8 @@ Result<ParsedLine> parse(const Command& command, const std::vector<std::string>&
 
 }  // namespace
 
-constinit const OptionGroup kCommonOptions = {.title = "options of every command",
-                                              .options = kCommon};
+constinit const OptionGroup option_groups::common = {.title = "options of every command",
+                                                     .options = kCommon};
 
 int fail(const Error& error) {
   fmt::print(stderr, "tensordiff: {}\n", printable(error.message(), 4000));

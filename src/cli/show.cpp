@@ -42,7 +42,8 @@ constexpr Option kOptions[] = {
     {"-o,--output", "FORMAT", "text (default) or json", set_text_or_json},
 };
 
-constexpr OptionGroup kGroups[] = {{"what to show", kOptions}};
+constexpr OptionGroup kGroup = {"what to show", kOptions};
+constexpr const OptionGroup* kGroups[] = {&kGroup};
 
 // Keeps one tensor of the catalog. The error names some that are there.
 Result<void> keep_named(Catalog& catalog, const std::string& name) {

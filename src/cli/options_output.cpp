@@ -1,0 +1,76 @@
+// How the result is shown.
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/values.h"
+
+namespace tensordiff {
+namespace {
+
+Result<void> apply_output(Settings& settings, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Renderer* renderer : renderers::kAll) names.push_back(renderer->name);
+  settings.output = names[TRY(parse_word(name, names))];
+  return {};
+}
+
+Result<void> apply_sort(Settings& settings, std::string_view key) {
+  constexpr std::string_view kKeys[] = {"layer", "name", "similarity", "difference", "size"};
+  settings.render.sort = static_cast<Sort>(TRY(parse_word(key, kKeys)));
+  return {};
+}
+
+// "identical" and "different" mean what they say to a person: with `equal`, with `incomparable`.
+Result<void> apply_show(Settings& settings, std::string_view list) {
+  constexpr std::string_view kWords[] = {"identical", "close", "different", "unpaired", "error"};
+  std::set<Status> show;
+  settings.render.show_unpaired = false;
+  for (const std::string_view word : split(list, ',')) {
+    switch (TRY(parse_word(word, kWords))) {
+      case 0:
+        show.insert({Status::identical, Status::equal});
+        break;
+      case 1:
+        show.insert(Status::close);
+        break;
+      case 2:
+        show.insert({Status::different, Status::incomparable});
+        break;
+      case 3:
+        settings.render.show_unpaired = true;
+        break;
+      default:
+        show.insert(Status::error);
+        break;
+    }
+  }
+  settings.render.show = show;
+  return {};
+}
+
+constexpr Option kOptions[] = {
+    {"-o,--output", "FORMAT", "text (default), stats, json, yaml, report or csv", apply_output},
+    {"--sort", "KEY", "layer, name, similarity, difference or size", apply_sort},
+    {"--sort-by-change-magnitude", "", "the same as --sort difference",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.render.sort = Sort::difference;
+       return {};
+     }},
+    {"--show", "LIST", "of identical,close,different,unpaired,error: only these", apply_show},
+    {"--top", "N", "at most so many rows; 0: all",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.render.top = TRY(parse_count(text));
+       return {};
+     }},
+    {"-v,--verbose", "", "every pair, and how it was brought to one layout",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.render.verbose = true;
+       return {};
+     }},
+};
+
+}  // namespace
+
+constinit const OptionGroup option_groups::output = {.title = "output", .options = kOptions};
+
+}  // namespace tensordiff

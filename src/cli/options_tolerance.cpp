@@ -1,0 +1,47 @@
+// How far apart two values may be.
+
+#include "cli/command.h"
+#include "cli/values.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr Option kOptions[] = {
+    {"--epsilon", "X", "the same as --atol X --rtol 0",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.request.compare.atol = TRY(parse_tolerance(text));
+       settings.request.compare.rtol = 0;
+       return {};
+     }},
+    {"--atol", "X", "absolute tolerance; default: by the coarser dtype of a pair",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.request.compare.atol = TRY(parse_tolerance(text));
+       return {};
+     }},
+    {"--rtol", "X", "relative tolerance, relative to a; default: as above",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.request.compare.rtol = TRY(parse_tolerance(text));
+       return {};
+     }},
+    {"--noise", "RUN", "a third run as good as A: errors up to three times its own are noise",
+     [](Settings& settings, std::string_view path) -> Result<void> {
+       settings.request.noise = path;
+       return {};
+     }},
+    {"--equal-nan", "", "NaN at the same place is agreement (default)",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.request.compare.equal_nan = true;
+       return {};
+     }},
+    {"--no-equal-nan", "", "NaN is a difference wherever it is",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.request.compare.equal_nan = false;
+       return {};
+     }},
+};
+
+}  // namespace
+
+constinit const OptionGroup option_groups::tolerance = {.title = "tolerance", .options = kOptions};
+
+}  // namespace tensordiff

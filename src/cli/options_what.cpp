@@ -1,0 +1,35 @@
+// What is compared and told.
+
+#include "cli/command.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr Option kOptions[] = {
+    {"--stats", "", "a line for each changed tensor: mean and std before and after",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.stats = true;
+       return {};
+     }},
+    {"--shape-only", "", "compare names, dtypes and shapes; read no elements",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.request.shape_only = true;
+       return {};
+     }},
+    {"--brief", "", "only the summary",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.render.brief = true;
+       return {};
+     }},
+    {"--exit-zero", "", "exit with 0 also where something differs",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.exit_zero = true;
+       return {};
+     }},
+};
+
+}  // namespace
+
+constinit const OptionGroup option_groups::what = {.title = "what", .options = kOptions};
+
+}  // namespace tensordiff

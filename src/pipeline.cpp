@@ -62,6 +62,11 @@ Operand operand_of(const Tensor& tensor, const std::optional<Section>& section) 
   return {tensor.shards, section};
 }
 
+Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const Request& request) {
+  return align(operand_of(sides.a.tensors[which.a], which.section_a),
+               operand_of(sides.b.tensors[which.b], which.section_b), request.align);
+}
+
 // Compares ranks that should hold the same with each other. One that is out of step is a
 // difference, whatever the rank that was compared with the other side says.
 Result<void> compare_copies(const AlignedPair& pair, const CompareOptions& options, PairRow& row) {
@@ -90,8 +95,7 @@ void compare_pair(const Sides& sides, const Pair& which, const Request& request,
   if (!b.fault.empty()) return fail(row, Status::error, "b: " + b.fault);
   if (request.shape_only) return compare_shapes(a, b, row);
 
-  Result<AlignedPair> pair =
-      align(operand_of(a, which.section_a), operand_of(b, which.section_b), request.align);
+  Result<AlignedPair> pair = aligned_views(sides, which, request);
   if (!pair.ok()) return fail(row, Status::incomparable, pair.error().message());
   row.shape = pair.value().a.shape;
   row.steps = pair.value().steps;
@@ -216,6 +220,70 @@ Result<void> explain(const Request& request, const Catalog& a, const Matching& m
 
 }  // namespace
 
+Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& request) {
+  Pairing pairing;
+  pairing.alone = !b;
+  const NameFilter filter = TRY(NameFilter::make(request.paths, request.ignore_regex));
+  filter.apply(a);
+  if (b) filter.apply(*b);
+
+  // Make whole tensors of what lies on several ranks; how they fit together is for align().
+  Report& report = pairing.report;
+  pairing.b = b ? std::move(*b) : a;
+  pairing.a = std::move(a);
+  report.a = side_of(pairing.a);
+  report.b = side_of(pairing.b);
+  TRY(gather(request.tp, pairing.a, pairing.b, report));
+
+  // Decide which tensor answers to which. Leftovers on either side are part of the result.
+  MatchOptions options = request.match;
+  options.read_values = !request.shape_only;
+  pairing.matching =
+      pairing.alone ? match_within(pairing.a) : TRY(match(pairing.a, pairing.b, options));
+  const Matching& matching = pairing.matching;
+  report.notes.insert(report.notes.end(), matching.notes.begin(), matching.notes.end());
+  report.pairs = rows_for(matching, pairing.a, pairing.b);
+  report.only_a = unpaired(pairing.a, pairing.b, matching.only_a, request.unpaired_stats);
+  report.only_b = unpaired(pairing.b, pairing.a, matching.only_b, request.unpaired_stats);
+  return pairing;
+}
+
+Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const Request& request) {
+  return aligned_views({pairing.a, pairing.b}, pairing.matching.pairs[pair], request);
+}
+
+Result<Report> compare_pairs(const Pairing& pairing, const Request& request) {
+  // Give each pair one logical shape and measure it. Pairs are independent of each other, and a
+  // large one is split further inside compare().
+  Report report = pairing.report;
+  Request with_progress = request;
+  std::atomic<uint64_t> done = 0;
+  if (request.progress) {
+    const uint64_t total = pairing.a.bytes() + pairing.b.bytes();
+    with_progress.compare.on_progress = [&, total](uint64_t bytes) {
+      request.progress(std::min(done += bytes, total), total);
+    };
+  }
+  std::vector<AlignedPair> aligned(report.pairs.size());
+  for_each_index(report.pairs.size(), [&](std::size_t i) {
+    compare_pair({pairing.a, pairing.b}, pairing.matching.pairs[i], with_progress, report.pairs[i],
+                 aligned[i]);
+    if (request.on_row && !called_off()) request.on_row(report.pairs[i]);
+  });
+  if (called_off()) return Error("cancelled");
+
+  // Tell noise from mistakes and explain these, now that all of it can be seen at once.
+  // Tensors of one input do not come from each other.
+  if (!pairing.alone) report.first_divergence = first_divergence(report.pairs);
+  if (request.diagnose.enabled && !request.shape_only && !pairing.alone)
+    TRY(explain(request, pairing.a, pairing.matching, std::move(aligned), report));
+  if (called_off()) return Error("cancelled");
+
+  // Say what it comes to.
+  report.summary = summarise(report);
+  return report;
+}
+
 Result<Report> compare_models(const Request& request) {
   // Read the indexes of both sides. Tensor bytes stay on disk until somebody samples or compares.
   const bool alone = request.b.empty();
@@ -224,51 +292,11 @@ Result<Report> compare_models(const Request& request) {
     opened[side] = open_model(side == 0 ? request.a : request.b, request.open);
   });
   Catalog a = TRY(std::move(opened[0]));
-  Catalog b = alone ? a : TRY(std::move(opened[1]));
-  const NameFilter filter = TRY(NameFilter::make(request.paths, request.ignore_regex));
-  filter.apply(a);
-  filter.apply(b);
+  std::optional<Catalog> b;
+  if (!alone) b = TRY(std::move(opened[1]));
 
-  // Make whole tensors of what lies on several ranks; how they fit together is for align().
-  Report report;
-  report.a = side_of(a);
-  report.b = side_of(b);
-  TRY(gather(request.tp, a, b, report));
-
-  // Decide which tensor answers to which. Leftovers on either side are part of the result.
-  MatchOptions match_options = request.match;
-  match_options.read_values = !request.shape_only;
-  const Matching matching = alone ? match_within(a) : TRY(match(a, b, match_options));
-
-  // Give each pair one logical shape and measure it. Pairs are independent of each other, and a
-  // large one is split further inside compare().
-  report.notes.insert(report.notes.end(), matching.notes.begin(), matching.notes.end());
-  report.pairs = rows_for(matching, a, b);
-  Request with_progress = request;
-  std::atomic<uint64_t> done = 0;
-  if (request.progress) {
-    const uint64_t total = a.bytes() + b.bytes();
-    with_progress.compare.on_progress = [&, total](uint64_t bytes) {
-      request.progress(std::min(done += bytes, total), total);
-    };
-  }
-  std::vector<AlignedPair> aligned(report.pairs.size());
-  for_each_index(report.pairs.size(), [&](std::size_t i) {
-    const Pair& pair = matching.pairs[i];
-    compare_pair({a, b}, pair, with_progress, report.pairs[i], aligned[i]);
-  });
-  report.only_a = unpaired(a, b, matching.only_a, request.unpaired_stats);
-  report.only_b = unpaired(b, a, matching.only_b, request.unpaired_stats);
-
-  // Tell noise from mistakes and explain these, now that all of it can be seen at once.
-  // Tensors of one input do not come from each other.
-  if (!alone) report.first_divergence = first_divergence(report.pairs);
-  if (request.diagnose.enabled && !request.shape_only && !alone)
-    TRY(explain(request, a, matching, std::move(aligned), report));
-
-  // Say what it comes to.
-  report.summary = summarise(report);
-  return report;
+  const Pairing pairing = TRY(pair_up(std::move(a), std::move(b), request));
+  return compare_pairs(pairing, request);
 }
 
 }  // namespace tensordiff

@@ -37,7 +37,25 @@ struct Request {
   bool unpaired_stats = false;     // Statistics of unpaired tensors too.
   // Called from time to time with the bytes done and the bytes in all; may be empty.
   std::function<void(uint64_t done, uint64_t total)> progress;
+  // Called with each row once it is measured, from any thread; may be empty.
+  std::function<void(const PairRow& row)> on_row;
 };
+
+// Both sides and which tensor answers to which, before an element is compared.
+struct Pairing {
+  Catalog a, b;        // Without what the filters leave out; what lies on several ranks is one.
+  bool alone = false;  // One input, compared with itself: b is a.
+  Matching matching;
+  Report report;  // All there is to say without reading; its pairs have no numbers yet.
+};
+
+// The two halves of compare_models(), for whoever has the inputs open already, or wants to show
+// names before there are numbers.
+Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& request);
+Result<Report> compare_pairs(const Pairing& pairing, const Request& request);
+
+// The two views of one pair as they are compared.
+Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const Request& request);
 
 Result<Report> compare_models(const Request& request);
 

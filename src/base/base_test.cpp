@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <limits>
 
@@ -165,6 +166,25 @@ TEST(Parallel, VisitsEachIndexOnce) {
   std::vector<int> visits(1000);
   for_each_index(visits.size(), [&](std::size_t i) { ++visits[i]; });
   EXPECT_EQ(visits, std::vector<int>(1000, 1));
+}
+
+TEST(Cancellation, LeavesOutWhatHasNotBegunInLoopsInsideLoops) {
+  Cancellation cancellation;
+  std::atomic<int> visits = 0;
+  bool noticed = false;
+  cancellation.run([&] {
+    for_each_index(1000, [&](std::size_t) {
+      for_each_index(1000, [&](std::size_t) {
+        if (++visits == 10) cancellation.cancel();
+      });
+    });
+    noticed = called_off();
+  });
+  EXPECT_LT(visits, 1'000'000);
+  EXPECT_TRUE(noticed);
+  EXPECT_TRUE(cancellation.cancelled());
+  EXPECT_FALSE(called_off());
+  for_each_index(10, [&](std::size_t) { ++visits; });  // What comes after it is not touched.
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_group.h>
 
 #include <memory>
 #include <thread>
@@ -47,5 +48,24 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& w
   });
   happens_after(&end);
 }
+
+// Loops inside a loop are bound to its context by the library, and stop with it.
+struct Cancellation::Context {
+  tbb::task_group_context group{tbb::task_group_context::isolated};
+};
+
+Cancellation::Cancellation() : context_(std::make_unique<Context>()) {}
+Cancellation::~Cancellation() = default;
+
+void Cancellation::run(const std::function<void()>& work) {
+  tbb::parallel_for(
+      0, 1, [&](int) { work(); }, context_->group);
+}
+
+void Cancellation::cancel() { context_->group.cancel_group_execution(); }
+
+bool Cancellation::cancelled() const { return context_->group.is_group_execution_cancelled(); }
+
+bool called_off() { return tbb::is_current_task_group_canceling(); }
 
 }  // namespace tensordiff

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 
 namespace tensordiff {
 
@@ -14,5 +15,26 @@ std::size_t threads();
 // Calls work(i) for each i below count, in any order and on any thread; returns when all are done.
 // Calls may nest.
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work);
+
+// Work that somebody may call off while it runs: for_each_index() inside of run(), however deep,
+// then leaves out what it has not begun. Results that are made after that are not to be used.
+class Cancellation {
+ public:
+  Cancellation();
+  ~Cancellation();
+  Cancellation(const Cancellation&) = delete;
+  Cancellation& operator=(const Cancellation&) = delete;
+
+  void run(const std::function<void()>& work);
+  void cancel();  // From any thread, also before run().
+  bool cancelled() const;
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
+
+// Whether the work that this thread does was called off.
+bool called_off();
 
 }  // namespace tensordiff

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 
+#include "analyze/analysis.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "match/filter.h"
@@ -218,6 +219,31 @@ Result<void> explain(const Request& request, const Catalog& a, const Matching& m
   return {};
 }
 
+// The questions about both as a whole that were asked for.
+std::vector<Answer> analyses_of(const Request& request, const Pairing& pairing,
+                                std::vector<AlignedPair> aligned, const Report& report) {
+  Study study(pairing.a, pairing.b, request.analyze);
+  for (std::size_t i = 0; i < report.pairs.size(); ++i) {
+    const PairRow& row = report.pairs[i];
+    Subject subject;
+    subject.name = row.a.name;
+    subject.name_b = row.b.name;
+    subject.depth = row.layer;
+    subject.dtype_a = row.a.dtype;
+    subject.dtype_b = row.b.dtype;
+    subject.shape_a = row.a.shape;
+    subject.shape_b = row.b.shape;
+    subject.comparison = row.comparison;
+    subject.views = std::move(aligned[i]);
+    study.add_pair(std::move(subject));
+  }
+  for (const Leftover& left : pairing.matching.only_a)
+    study.add_unpaired('a', pairing.a.tensors[left.tensor]);
+  for (const Leftover& left : pairing.matching.only_b)
+    study.add_unpaired('b', pairing.b.tensors[left.tensor]);
+  return analyze(study);
+}
+
 }  // namespace
 
 Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& request) {
@@ -274,9 +300,12 @@ Result<Report> compare_pairs(const Pairing& pairing, const Request& request) {
 
   // Tell noise from mistakes and explain these, now that all of it can be seen at once.
   // Tensors of one input do not come from each other.
+  const bool asked = !request.analyze.wanted.empty() && !request.shape_only && !pairing.alone;
   if (!pairing.alone) report.first_divergence = first_divergence(report.pairs);
   if (request.diagnose.enabled && !request.shape_only && !pairing.alone)
-    TRY(explain(request, pairing.a, pairing.matching, std::move(aligned), report));
+    TRY(explain(request, pairing.a, pairing.matching, asked ? aligned : std::move(aligned),
+                report));
+  if (asked) report.analyses = analyses_of(request, pairing, std::move(aligned), report);
   if (called_off()) return Error("cancelled");
 
   // Say what it comes to.

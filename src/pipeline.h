@@ -6,6 +6,7 @@
 #include <string>
 
 #include "align/aligner.h"
+#include "analyze/study.h"
 #include "compare/comparison.h"
 #include "diagnose/diagnose.h"
 #include "formats/format.h"
@@ -30,6 +31,7 @@ struct Request {
   TensorParallel tp;
   CompareOptions compare;
   DiagnoseOptions diagnose;
+  AnalyzeOptions analyze;
   std::string noise;  // A third run, as good as a, whose distance from a is the noise; empty: none.
   std::vector<std::string> paths;  // Only tensors whose name starts so; `*` globs allowed.
   std::string ignore_regex;        // Not tensors whose name this finds.

@@ -28,6 +28,7 @@ SELF = ("tools/tidy.py", "tools/tidy_test.py")
 
 # Tests that cover sources without one of their own: folders, each followed by the sources in it.
 TESTED_BY = {
+    "src/analyze/analysis_test.cpp": "src/analyze/ analyze answer study",
     "src/align/align_test.cpp": """src/align/ axes evidence merged permuted same_shape truncated
                                    unit_axes""",
     "src/align/whole_test.cpp": "src/align/ stacked",
@@ -51,7 +52,7 @@ TESTED_BY = {
     "src/report/changes_test.cpp": "src/report/ json_values selection",
     "src/tensor/reader_test.cpp": "src/tensor/ catalog dtype tensor",
     "tests/golden/run.py": """src/cli/ check compare completions main options
-                              options_diagnosis options_input options_output options_pairing
+                              options_analyses options_diagnosis options_input options_output options_pairing
                               options_speed options_tolerance options_what show show_text
                               tensor_facts terminal""",
     "tests/smoke_test.py": "src/ pipeline",
@@ -63,6 +64,7 @@ DOCUMENTED_IN = {
     "Matcher": ["docs/matching.md"],
     "Aligner": ["docs/matching.md"],
     "Diagnosis": ["docs/diagnosis.md"],
+    "Analysis": ["docs/analyses.md"],
 }
 
 

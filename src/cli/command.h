@@ -61,6 +61,7 @@ extern const OptionGroup pairing;
 extern const OptionGroup tolerance;
 extern const OptionGroup what;
 extern const OptionGroup diagnosis;
+extern const OptionGroup analyses;
 extern const OptionGroup output;
 extern const OptionGroup speed;
 extern const OptionGroup common;  // Every command takes these.

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "analyze/analysis.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -12,9 +15,9 @@ namespace tensordiff {
 namespace {
 
 constexpr const OptionGroup* kGroups[] = {
-    &option_groups::input, &option_groups::pairing,   &option_groups::tolerance,
-    &option_groups::what,  &option_groups::diagnosis, &option_groups::output,
-    &option_groups::speed,
+    &option_groups::input,  &option_groups::pairing,   &option_groups::tolerance,
+    &option_groups::what,   &option_groups::diagnosis, &option_groups::analyses,
+    &option_groups::output, &option_groups::speed,
 };
 
 // What was paired, for --pairs to read. Parts of fused tensors are found again without it.
@@ -37,20 +40,26 @@ const Renderer& renderer_of(const Settings& settings) {
 
 int exit_status(const Report& report, const Settings& settings) {
   const std::string_view verdict = report.summary.verdict;
-  if (verdict == "same" || verdict == "close") return kSame;
-  if (verdict == "different") return settings.exit_zero ? kSame : kDifferent;
+  const bool alarm = std::ranges::any_of(
+      report.analyses, [](const Answer& answer) { return answer.alarm.has_value(); });
+  if ((verdict == "same" || verdict == "close") && !alarm) return kSame;
+  if (verdict != "trouble") return settings.exit_zero ? kSame : kDifferent;
   return kTrouble;
 }
 
-Result<void> check_inputs(const std::vector<std::string>& inputs) {
+Result<void> check_inputs(const Settings& settings, const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs)
     if (input == "-") return Error("'-': reading from standard input is not supported");
-  if (inputs.size() == 1 || inputs.size() == 2) return {};
-  return Error("needs one or two inputs, has {}", inputs.size());
+  if (inputs.empty() || inputs.size() > 2)
+    return Error("needs one or two inputs, has {}", inputs.size());
+  const Request& request = settings.request;
+  if (!request.analyze.wanted.empty() && (inputs.size() == 1 || request.shape_only))
+    return Error("{} needs two inputs and their values", request.analyze.wanted[0]->flag);
+  return {};
 }
 
 int run(const Settings& settings, const std::vector<std::string>& inputs) {
-  if (const Result<void> fit = check_inputs(inputs); !fit.ok()) return fail(fit.error());
+  if (const Result<void> fit = check_inputs(settings, inputs); !fit.ok()) return fail(fit.error());
   const Renderer& renderer = renderer_of(settings);
 
   Request request = settings.request;

@@ -1,6 +1,8 @@
 // `-o json`: the list of changes as an array of one-key objects, for scripts written for diffai.
 
+#include "analyze/analysis.h"
 #include "base/json.h"
+#include "report/analyses.h"
 #include "report/changes.h"
 
 namespace tensordiff {
@@ -48,6 +50,11 @@ std::string render(const Report& report, const RenderOptions& options) {
   JsonWriter json(JsonWriter::Style::indented);
   json.begin_array();
   for (const Change& change : list_changes(report, options)) write_change(json, change);
+  for (const Answer& answer : report.analyses) {
+    json.begin_object().key(camel_case(answer.name)).begin_array().value(answer.name);
+    write_answer(json, answer);
+    json.end_array().end_object();
+  }
   json.end_array();
   return json.take() + "\n";
 }

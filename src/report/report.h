@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "align/aligner.h"
+#include "analyze/answer.h"
 #include "compare/comparison.h"
 #include "diagnose/finding.h"
 #include "tensor/catalog.h"
@@ -68,6 +69,7 @@ struct Report {
     double likeness = 0;        // How alike they are, 0 to 1.
   };
   std::vector<Unpaired> only_a, only_b;
+  std::vector<Answer> analyses;    // Those that were asked for.
   std::vector<std::string> notes;  // What pairing and alignment assumed.
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "report/analyses.h"
 #include "report/json_values.h"
 #include "report/renderer.h"
 
@@ -217,7 +218,12 @@ std::string render(const Report& report, const RenderOptions&) {
   write_unpaired(json, report.only_a);
   json.key("only_b");
   write_unpaired(json, report.only_b);
-  json.key("analyses").begin_object().end_object();
+  json.key("analyses").begin_object();
+  for (const Answer& answer : report.analyses) {
+    json.key(answer.name);
+    write_answer(json, answer);
+  }
+  json.end_object();
   json.member("notes", report.notes).key("next_divergences");
   write_next(json, report);
   if (!report.trials.empty()) {

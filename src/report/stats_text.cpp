@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/analyses.h"
 #include "report/changes.h"
 
 namespace tensordiff {
@@ -59,6 +60,7 @@ std::string render(const Report& report, const RenderOptions& options) {
   std::string text;
   for (const Change& change : list_changes(report, options))
     text += indent(change.name) + line(change) + "\n";
+  for (const Answer& answer : report.analyses) text += "  + " + answer_line(answer) + "\n";
   return text;
 }
 

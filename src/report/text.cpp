@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/analyses.h"
 #include "report/divergence_text.h"
 #include "report/renderer.h"
 #include "report/selection.h"
@@ -236,7 +237,9 @@ std::string render(const Report& report, const RenderOptions& options) {
          divergence_lines(report, style) + problem_lines(report, options, style) +
          note_lines(report, options, style) + pair_table(report, options, style) +
          unpaired_list(report.only_a, "a", options, style) +
-         unpaired_list(report.only_b, "b", options, style) + trial_lines(report, style);
+         unpaired_list(report.only_b, "b", options, style) + trial_lines(report, style) +
+         answers_text(report.analyses, style, shown(kListingRowsMax, options, kListDefault),
+                      options.width);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ std::string scalar(const Json& value) {
 }
 
 // Writes a value after its key or dash, with the lines below it `depth` columns in. The list of
-// changes is five levels deep at most.
+// changes, with what analyses add to it, is eight levels deep at most.
 void write(const Json& value, std::size_t depth, std::string& out) {
   const std::string margin(depth, ' ');
   if (value.is_array() && !value.array().empty()) {

@@ -1,0 +1,113 @@
+#include "analyze/facts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+
+#include "base/byte_source.h"
+#include "base/text.h"
+#include "tensor/reader.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kFactsMax = 100'000;
+constexpr uint64_t kJsonBytesMax = 32UL << 20;
+
+std::optional<double> number_in(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> value_of(const Tensor& tensor) {
+  if (!tensor.fault.empty() || tensor.elements() != 1 || !tensor.shards.empty())
+    return std::nullopt;
+  // A weight of one element is still a weight: only true scalars, and [1] for counters, are facts.
+  if (tensor.view.shape.size() > 1) return std::nullopt;
+  const Result<Reader> reader = Reader::open(tensor.view);
+  if (!reader.ok()) return std::nullopt;
+  return reader.value().value(0);
+}
+
+}  // namespace
+
+std::string_view last_word(std::string_view name) {
+  const std::size_t dot = name.find_last_of("./");
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+Json json_beside(const std::string& path, std::string_view file) {
+  std::error_code error;
+  std::filesystem::path place(path);
+  if (!std::filesystem::is_directory(place, error)) place = place.parent_path();
+  place /= file;
+  const uintmax_t size = std::filesystem::file_size(place, error);
+  if (error || size == 0 || size > kJsonBytesMax) return {};
+  const Result<Bytes> bytes = map_file(place.string());
+  if (!bytes.ok()) return {};
+  Result<Json> json = Json::parse(as_text(bytes.value().view));
+  if (!json.ok() || !bytes.value().intact()) return {};
+  return std::move(json).value();
+}
+
+void Facts::add(std::string name, double value) {
+  if (facts_.size() < kFactsMax) facts_.push_back({std::move(name), value});
+}
+
+Facts Facts::of(const Catalog& catalog) {
+  Facts facts;
+  for (const Tensor& tensor : catalog.tensors)
+    if (const std::optional<double> value = value_of(tensor)) facts.add(tensor.name, *value);
+  for (const Metadata& entry : catalog.metadata)
+    if (const std::optional<double> value = number_in(entry.value)) facts.add(entry.key, *value);
+  if (catalog.path.empty()) return facts;
+  facts.config_ = json_beside(catalog.path, "config.json");
+  const Json state = json_beside(catalog.path, "trainer_state.json");
+  if (const auto step = state["global_step"].number())
+    facts.add("trainer_state.global_step", *step);
+  if (const auto epoch = state["epoch"].number()) facts.add("trainer_state.epoch", *epoch);
+  // The last that was logged of each kind.
+  for (const std::string_view key : {"loss", "eval_loss", "learning_rate", "grad_norm"}) {
+    std::optional<double> last;
+    for (const Json& entry : state["log_history"].array())
+      if (const auto number = entry[key].number()) last = number;
+    if (last) facts.add("trainer_state." + std::string(key), *last);
+  }
+  return facts;
+}
+
+std::optional<double> Facts::named(std::string_view name) const {
+  const auto found = std::ranges::find(facts_, name, &Fact::name);
+  return found == facts_.end() ? std::nullopt : std::optional(found->value);
+}
+
+const Fact* Facts::find(std::initializer_list<std::string_view> words) const {
+  for (const std::string_view word : words)
+    for (const Fact& fact : facts_)
+      if (lower(last_word(fact.name)) == word && std::isfinite(fact.value)) return &fact;
+  return nullptr;
+}
+
+std::vector<const Fact*> Facts::every(std::string_view word) const {
+  std::vector<const Fact*> found;
+  for (const Fact& fact : facts_)
+    if (last_word(fact.name) == word) found.push_back(&fact);
+  return found;
+}
+
+Progress progress_of(const Facts& facts) {
+  Progress progress;
+  progress.step =
+      facts.find({"global_step", "step", "steps", "iteration", "iter", "num_updates", "epoch"});
+  progress.loss =
+      facts.find({"val_loss", "valid_loss", "validation_loss", "eval_loss", "loss", "train_loss",
+                  "training_loss", "best_loss", "best_val_loss", "perplexity", "ppl"});
+  progress.score = facts.find({"val_acc", "val_accuracy", "eval_accuracy", "accuracy", "acc",
+                               "best_acc", "best_accuracy", "best_acc1", "f1", "bleu"});
+  return progress;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,67 @@
+// The flags of the analyses, one for each row of analyses::kAll, and what they take.
+
+#include <algorithm>
+#include <array>
+
+#include "analyze/analysis.h"
+
+#include "base/byte_source.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/values.h"
+
+namespace tensordiff {
+namespace {
+
+Result<void> apply_threshold(Settings& settings, std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0)
+    return Error("'{}' is not of the form NAME=NUMBER", printable(text));
+  const double limit = TRY(parse_tolerance(text.substr(equals + 1)));
+  settings.request.analyze.thresholds.emplace_back(text.substr(0, equals), limit);
+  return {};
+}
+
+Result<void> apply_baseline(Settings& settings, std::string_view file) {
+  const Bytes bytes = TRY(map_file(std::string(file)).in(printable(file)));
+  settings.request.analyze.baseline = as_text(bytes.view);
+  return {};
+}
+
+Result<void> apply_device(Settings& settings, std::string_view name) {
+  settings.request.analyze.device = name;
+  return {};
+}
+
+// An option knows no more than a function: so each flag has one of its own.
+template <std::size_t I>
+Result<void> ask(Settings& settings, std::string_view) {
+  settings.request.analyze.wanted.push_back(analyses::kAll[I]);
+  return {};
+}
+
+constexpr Option kSettings[] = {
+    {"--threshold", "NAME=X", "a limit of --regression-test or --alert-on-degradation; repeatable",
+     apply_threshold},
+    {"--regression-baseline", "FILE", "an earlier -o report that --regression-test holds this to",
+     apply_baseline},
+    {"--device", "NAME", "for the speed estimates: h200, a100 …, or FLOP/s:BYTES/s", apply_device},
+};
+
+template <std::size_t... I>
+auto all_options(std::index_sequence<I...>) {
+  std::array<Option, sizeof...(I) + std::size(kSettings)> options = {
+      Option{analyses::kAll[I]->flag, "", analyses::kAll[I]->definition, ask<I>}...};
+  std::ranges::copy(kSettings, options.begin() + sizeof...(I));
+  return options;
+}
+
+// Made when the program starts, since the rows of the analyses are in other files.
+const auto kOptions = all_options(std::make_index_sequence<std::size(analyses::kAll)>());
+
+}  // namespace
+
+constinit const OptionGroup option_groups::analyses = {.title = "analyses: see docs/analyses.md",
+                                                       .options = kOptions};
+
+}  // namespace tensordiff

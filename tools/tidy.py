@@ -51,8 +51,8 @@ TESTED_BY = {
     "src/report/text_test.cpp": "src/report/ divergence_text",
     "src/report/changes_test.cpp": "src/report/ json_values selection",
     "src/tensor/reader_test.cpp": "src/tensor/ catalog dtype tensor",
-    "tests/golden/run.py": """src/cli/ check compare completions main options
-                              options_analyses options_diagnosis options_input options_output options_pairing
+    "tests/golden/run.py": """src/cli/ check compare completions main options options_analyses
+                              options_diagnosis options_input options_output options_pairing
                               options_speed options_tolerance options_what show show_text
                               tensor_facts terminal""",
     "tests/smoke_test.py": "src/ pipeline",

@@ -61,7 +61,7 @@ const auto kOptions = all_options(std::make_index_sequence<std::size(analyses::k
 
 }  // namespace
 
-constinit const OptionGroup option_groups::analyses = {.title = "analyses: see docs/analyses.md",
+constinit const OptionGroup option_groups::analyses = {.title = "analyses (docs/analyses.md)",
                                                        .options = kOptions};
 
 }  // namespace tensordiff

@@ -26,6 +26,8 @@ Scratch& scratch() {
   return buffers;
 }
 
+bool is_narrow(DType dtype) { return is_float(dtype) && info(dtype).bits <= 16; }
+
 // One tile as stored.
 struct RawTile {
   const std::byte* a;
@@ -279,6 +281,7 @@ Sums Meter::measure(uint64_t block, const kernels::Best& best) const {
   Sums sums;
   const std::size_t item_a = item_bytes(dtype_a_);
   const std::size_t item_b = item_bytes(dtype_b_);
+  const bool narrow = is_narrow(dtype_a_) && is_narrow(dtype_b_);
   for (std::size_t done = 0; done < elements.count; done += kTile) {
     const kernels::Best so_far{beaten(std::max(sums.max_abs, best.max_abs)),
                                std::max(sums.max_rel, best.max_rel),
@@ -286,7 +289,8 @@ Sums Meter::measure(uint64_t block, const kernels::Best& best) const {
     const std::byte* at_a = elements.a + done * item_a;
     const std::byte* at_b = elements.b + done * item_b;
     const kernels::Ahead ahead{at_a + kTile * item_a, at_b + kTile * item_b, item_a, item_b};
-    const kernels::Tile tile{std::min(kTile, elements.count - done), done, limit_, so_far, ahead};
+    const kernels::Tile tile{
+        std::min(kTile, elements.count - done), done, limit_, so_far, ahead, narrow};
     const Sums part = measure_tile(arithmetic_, {at_a, at_b, dtype_a_, dtype_b_, tile});
     maxima[done / kTile] = part.max_abs;
     sums.merge(part);
@@ -312,7 +316,7 @@ uint64_t Meter::first_position(uint64_t block, const Traversal::Block& elements,
                       elements.b + done * item_bytes(dtype_b_),
                       dtype_a_,
                       dtype_b_,
-                      {std::min(kTile, elements.count - done), done, limit_, {}, {}}};
+                      {std::min(kTile, elements.count - done), done, limit_, {}, {}, false}};
     double apart[kTile];
     distances(arithmetic_, raw, apart);
     // Nothing in a box comes before its first element.

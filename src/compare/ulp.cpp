@@ -46,6 +46,15 @@ int64_t nearest_step(const std::vector<float>& values, float value) {
   return (up ? above : below) - values.begin();
 }
 
+// A mapped file may hold words at odd addresses: then they are copied.
+const uint16_t* aligned(const std::byte* words, std::size_t count,
+                        std::array<uint16_t, kTileElements>& copy) {
+  if (reinterpret_cast<uintptr_t>(words) % alignof(uint16_t) == 0)
+    return reinterpret_cast<const uint16_t*>(words);
+  std::memcpy(copy.data(), words, 2 * count);
+  return copy.data();
+}
+
 }  // namespace
 
 uint64_t ulp_between(DType dtype, const float* a, const float* b, std::size_t count) {
@@ -87,12 +96,9 @@ uint64_t ulp_stored(DType dtype, const std::byte* a, const std::byte* b, std::si
   if (item_bytes(dtype) == 1)
     return kernels::ulp8(reinterpret_cast<const uint8_t*>(a), reinterpret_cast<const uint8_t*>(b),
                          count);
-  // A mapped file may hold them at odd addresses.
   std::array<uint16_t, kTileElements> words_a;
   std::array<uint16_t, kTileElements> words_b;
-  std::memcpy(words_a.data(), a, 2 * count);
-  std::memcpy(words_b.data(), b, 2 * count);
-  return kernels::ulp16(words_a.data(), words_b.data(), count);
+  return kernels::ulp16(aligned(a, count, words_a), aligned(b, count, words_b), count);
 }
 
 }  // namespace tensordiff

@@ -83,7 +83,7 @@ TEST(VectorDiff, AgreesWithThePlainKernelAtEveryLength) {
     for (std::size_t count = 1; count < 70; ++count) {
       SCOPED_TRACE(testing::Message() << target << ", " << count << " elements");
       const Values v = random_values(count, static_cast<unsigned>(count));
-      const kernels::Tile tile{count, 1000, {1e-4, 1e-3}, {}, {}};
+      const kernels::Tile tile{count, 1000, {1e-4, 1e-3}, {}, {}, false};
       Sums got;
       const std::size_t done = kernels::diff(v.a.data(), v.b.data(), tile, got);
       ASSERT_GT(done + 70, count);
@@ -110,7 +110,7 @@ TEST(VectorDiff, DeclinesValuesThatAreNotFinite) {
         Values v = random_values(64, 5);
         v.b[at] = bad;
         Sums sums;
-        EXPECT_EQ(kernels::diff(v.a.data(), v.b.data(), {64, 0, {}, {}, {}}, sums), 0U)
+        EXPECT_EQ(kernels::diff(v.a.data(), v.b.data(), {64, 0, {}, {}, {}, false}, sums), 0U)
             << target << bad;
       }
     }
@@ -124,31 +124,68 @@ TEST(VectorDiff, TakesValuesNearTheEndOfTheRange) {
     Values v = random_values(64, 5);
     v.a[3] = 1e38F, v.b[3] = 1.1e38F, v.a[40] = -2e38F, v.b[40] = -1.5e38F;
     Sums got;
-    ASSERT_EQ(kernels::diff(v.a.data(), v.b.data(), {64, 0, {1e-4, 1e-3}, {}, {}}, got), 64U);
+    ASSERT_EQ(kernels::diff(v.a.data(), v.b.data(), {64, 0, {1e-4, 1e-3}, {}, {}, false}, got),
+              64U);
     const auto a = widened(v.a);
     const auto b = widened(v.b);
-    expect_same(got, kernels::reference::diff(a.data(), b.data(), {64, 0, {1e-4, 1e-3}, {}, {}}));
+    expect_same(got,
+                kernels::reference::diff(a.data(), b.data(), {64, 0, {1e-4, 1e-3}, {}, {}, false}));
   });
 }
 
-// What does not beat the record so far may be left out, and merging brings it back.
+// Walks the values in tiles of 64, each told the records before it, and holds the whole against the
+// plain kernel. What does not beat a record may be left out, and merging brings it back.
+void expect_same_in_tiles(const Values& v, const Threshold& limit, bool narrow) {
+  const auto a = widened(v.a);
+  const auto b = widened(v.b);
+  Sums total;
+  for (std::size_t first = 0; first < a.size(); first += 64) {
+    Sums part;
+    const kernels::Best best{total.max_abs, total.max_rel, total.rtol_needed};
+    ASSERT_EQ(kernels::diff(v.a.data() + first, v.b.data() + first,
+                            {64, first, limit, best, {}, narrow}, part),
+              64U);
+    total.merge(part);
+  }
+  expect_same(total,
+              kernels::reference::diff(a.data(), b.data(), {a.size(), 0, limit, {}, {}, narrow}));
+}
+
 TEST(VectorDiff, FindsEveryRecordAcrossTiles) {
   on_every_target([](const char* target) {
-    SCOPED_TRACE(target);
-    const Values v = random_values(4096, 21);
-    const auto a = widened(v.a);
-    const auto b = widened(v.b);
-    Sums total;
-    for (std::size_t first = 0; first < 4096; first += 64) {
-      Sums part;
-      const kernels::Best best{total.max_abs, total.max_rel, total.rtol_needed};
-      ASSERT_EQ(kernels::diff(v.a.data() + first, v.b.data() + first,
-                              {64, first, {1e-4, 1e-3}, best, {}}, part),
-                64U);
-      total.merge(part);
+    for (const Threshold limit : {Threshold{1e-4, 1e-3}, {0, 0}, {0, 1e-3}, {1e-42, 1e-6}}) {
+      SCOPED_TRACE(testing::Message() << target << ", atol " << limit.atol);
+      expect_same_in_tiles(random_values(4096, 21), limit, false);
     }
-    expect_same(total,
-                kernels::reference::diff(a.data(), b.data(), {4096, 0, {1e-4, 1e-3}, {}, {}}));
+  });
+}
+
+// Values of few bits have the same largest ratio and distance many times over; the tiny ones lie
+// among the subnormal floats, where products round to nothing.
+TEST(VectorDiff, TellsATieFromARecordAmongNarrowValues) {
+  on_every_target([](const char* target) {
+    for (const DType dtype : {DType::bf16, DType::f16}) {
+      for (const float size : {1.0F, 3e-5F, 1e-38F}) {
+        for (const float noise : {1e-3F, 0.05F, 3.0F}) {
+          SCOPED_TRACE(testing::Message() << target << ", " << size << ", noise " << noise);
+          std::mt19937 random(5);
+          std::normal_distribution<float> normal;
+          Values v{std::vector<float>(4096), std::vector<float>(4096)};
+          std::vector<uint16_t> bits(4096);
+          for (std::size_t i = 0; i < 4096; ++i) {
+            v.a[i] = size * normal(random);
+            v.b[i] = v.a[i] * (1 + noise * normal(random));
+          }
+          for (std::vector<float>* side : {&v.a, &v.b}) {
+            kernels::encode16(dtype, side->data(), 4096, bits.data());
+            kernels::decode(dtype, reinterpret_cast<const std::byte*>(bits.data()), 4096,
+                            side->data());
+          }
+          expect_same_in_tiles(v, {1e-5, 1e-2}, true);
+          expect_same_in_tiles(v, {0, 1.0 / 256}, true);
+        }
+      }
+    }
   });
 }
 
@@ -156,7 +193,7 @@ TEST(VectorDiff, NeedsNoToleranceForZeroDistance) {
   const std::vector<float> a(64, 0.0F);
   const std::vector<float> b = a;
   Sums sums;
-  ASSERT_EQ(kernels::diff(a.data(), b.data(), {64, 0, {0, 0}, {}, {}}, sums), 64U);
+  ASSERT_EQ(kernels::diff(a.data(), b.data(), {64, 0, {0, 0}, {}, {}, false}, sums), 64U);
   EXPECT_EQ(sums.max_rel, 0);
   EXPECT_EQ(sums.rtol_needed, 0);
   EXPECT_EQ(sums.exceeding, 0U);
@@ -167,7 +204,7 @@ TEST(VectorDiff, NoRtolWillDoWhereTheReferenceIsZero) {
   const std::vector<float> a(64, 0.0F);
   const std::vector<float> b(64, 1.0F);
   Sums sums;
-  ASSERT_EQ(kernels::diff(a.data(), b.data(), {64, 0, {1e-5, 1e-3}, {}, {}}, sums), 64U);
+  ASSERT_EQ(kernels::diff(a.data(), b.data(), {64, 0, {1e-5, 1e-3}, {}, {}, false}, sums), 64U);
   EXPECT_EQ(sums.rtol_needed, kInf);
   EXPECT_EQ(sums.max_rel, 1);
 }

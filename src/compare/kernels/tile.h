@@ -91,6 +91,7 @@ struct Tile {
   Threshold limit;
   Best best;
   Ahead ahead;
+  bool narrow = false;  // No value on either side has more than 11 significant bits.
 };
 
 namespace reference {

@@ -1,12 +1,13 @@
 // The vector kernels: one body for all instruction sets, chosen when the program starts.
 //
 // A tile is walked up to three times while it lies in the first-level cache. The survey runs in the
-// lanes of the stored type: extremes, equality, and whether anything here may be a record. The sums
-// are then taken in f64, widened in registers. Only a tile that may hold a record (a new largest
-// |d|, |d| / max(|a|, |b|) or rtol needed) or an element beyond tolerance is walked again, exactly.
+// lanes of the stored type: extremes, equality, what exceeds tolerance, whether anything here may
+// be a record, and a first guess of 1 / |a|. The sums are then taken in f64, widened in registers.
+// Only a tile that may hold a record (a new largest |d|, |d| / max(|a|, |b|) or rtol needed) or an
+// element too near to its tolerance to tell is walked again, exactly.
 //
-// |d| / (|a| + 1e-8) multiplies by a reciprocal that starts from the 12-bit estimate and becomes
-// exact to 2^-36 or better with one cubic step: e = 1 - x·r, r ← r·(1 + e + e²).
+// |d| / (|a| + 1e-8) multiplies by a reciprocal that starts from the 12-bit guess and becomes
+// exact to 2^-34 or better with one cubic step: e = 1 - x·r, r ← r·(1 + e + e²).
 //
 // Sums depend on the number of lanes in their last bits (docs/metrics.md: within 1e-12);
 // extremes, counts and positions do not.
@@ -17,10 +18,10 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "compare/kernels/survey-inl.h"
 #include "compare/kernels/tile.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,15 +29,8 @@ namespace tensordiff::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using F64 = hn::ScalableTag<double>;
-using HalfF32 = hn::Rebind<float, F64>;  // As many floats as there are doubles in a vector.
-using Vec = hn::Vec<F64>;
-
-// The largest |a| whose reciprocal is a normal float: beyond it the estimate is no use.
-constexpr double kEstimateMax = 1e37;
-
-// The survey rounds to the stored type; what comes within this of a record is looked at exactly.
-constexpr double kNearly = 1 - 1e-5;
+// The largest |a| whose reciprocal is a normal float: beyond it the guess is no use.
+constexpr double kGuessMax = 1e37;
 
 Vec load(const float* at) { return hn::PromoteTo(F64(), hn::LoadU(HalfF32(), at)); }
 Vec load(const double* at) { return hn::LoadU(F64(), at); }
@@ -44,77 +38,14 @@ Vec load(const double* at) { return hn::LoadU(F64(), at); }
 double sum(Vec v) { return hn::GetLane(hn::SumOfLanes(F64(), v)); }
 double most(Vec v) { return hn::GetLane(hn::MaxOfLanes(F64(), v)); }
 
-// What a look in the lanes of the stored type can tell.
-struct Survey {
-  double min_a, max_a, min_b, max_b;
-  double distance;  // Largest |b - a|, rounded; infinite or NaN when a value is.
-  bool notable;     // An element may beat a record relative to its size, or exceed tolerance.
-  uint64_t equal, zeros_a, zeros_b;
-};
-
-template <class T>
-Survey survey(const T* at_a, const T* at_b, std::size_t count, const Tile& tile) {
-  const hn::ScalableTag<T> d;
-  const hn::RebindToSigned<decltype(d)> bits;  // Sizes order like integers, and NaN comes last.
-  auto min_a = hn::Set(d, std::numeric_limits<T>::infinity());
-  auto max_a = hn::Neg(min_a);
-  auto min_b = min_a;
-  auto max_b = max_a;
-  auto distance = hn::Zero(bits);
-  auto notable = hn::Lt(min_a, max_a);  // None yet.
-  const auto set = [&](double value)
-                       HWY_ATTR { return hn::Set(d, static_cast<T>(value * kNearly)); };
-  const auto rel_bound = set(tile.best.max_rel);
-  const auto rtol_bound = set(std::min(tile.limit.rtol, tile.best.rtol_needed));
-  const auto atol = set(tile.limit.atol);
-  uint64_t equal = 0, zeros_a = 0, zeros_b = 0;
-  for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
-    const auto a = hn::LoadU(d, at_a + i);
-    const auto b = hn::LoadU(d, at_b + i);
-    const auto size = hn::Abs(hn::Sub(b, a));
-    const auto size_a = hn::Abs(a);
-    min_a = hn::Min(min_a, a);
-    max_a = hn::Max(max_a, a);
-    min_b = hn::Min(min_b, b);
-    max_b = hn::Max(max_b, b);
-    distance = hn::Max(distance, hn::BitCast(bits, size));
-    const auto by_rel = hn::Gt(size, hn::Mul(hn::Max(size_a, hn::Abs(b)), rel_bound));
-    const auto by_rtol = hn::Gt(size, hn::MulAdd(size_a, rtol_bound, atol));
-    notable = hn::Or(notable, hn::Or(by_rel, by_rtol));
-    equal += hn::CountTrue(d, hn::Eq(a, b));
-    zeros_a += hn::CountTrue(d, hn::Eq(a, hn::Zero(d)));
-    zeros_b += hn::CountTrue(d, hn::Eq(b, hn::Zero(d)));
-  }
-  HWY_ALIGN hn::TFromD<decltype(bits)> sizes[hn::MaxLanes(d)];
-  hn::Store(distance, bits, sizes);
-  const auto farthest = *std::max_element(sizes, sizes + hn::Lanes(d));
-  const auto lowest = [&](auto v) HWY_ATTR { return hn::GetLane(hn::MinOfLanes(d, v)); };
-  const auto highest = [&](auto v) HWY_ATTR { return hn::GetLane(hn::MaxOfLanes(d, v)); };
-  return {lowest(min_a),
-          highest(max_a),
-          lowest(min_b),
-          highest(max_b),
-          std::bit_cast<T>(farthest),
-          !hn::AllFalse(d, notable),
-          equal,
-          zeros_a,
-          zeros_b};
-}
-
-// 1 / size, by estimate for sizes in [1e-8, kEstimateMax].
-template <bool kEstimate>
-HWY_INLINE Vec reciprocal(Vec size) {
+// 1 / size, from a guess where there is one.
+template <bool kGuessed>
+HWY_INLINE Vec reciprocal(Vec size, const float* guess) {
   const F64 d;
-  if constexpr (!kEstimate) return hn::Div(hn::Set(d, 1.0), size);
-#if HWY_TARGET == HWY_AVX3
-  const Vec r{_mm512_rcp14_pd(size.raw)};  // The one set with an estimate for doubles.
-#else
-  Vec r = hn::PromoteTo(d, hn::ApproximateReciprocal(hn::DemoteTo(HalfF32(), size)));
-#if !(HWY_ARCH_X86)
-  r = hn::MulAdd(hn::NegMulAdd(size, r, hn::Set(d, 1.0)), r, r);  // Others estimate 8 bits only.
-#endif
-#endif
-  const Vec e = hn::NegMulAdd(size, r, hn::Set(d, 1.0));
+  const Vec one = hn::Set(d, 1.0);
+  if constexpr (!kGuessed) return hn::Div(one, size);
+  const Vec r = load(guess);
+  const Vec e = hn::NegMulAdd(size, r, one);
   return hn::MulAdd(hn::MulAdd(e, e, e), r, r);
 }
 
@@ -125,11 +56,20 @@ struct Centred {
   double mean, m2;
 };
 
-template <bool kEstimate, class T>
-void take_sums(const T* at_a, const T* at_b, std::size_t count, const Ahead& ahead, Sums& sums) {
+// Two tensors as a tile of them lies in memory, and guesses of 1 / (|a| + 1e-8).
+template <class T>
+struct Columns {
+  const T* a;
+  const T* b;
+  const float* inverses;
+};
+
+// Values on both sides of zero need no pivot: their mean is never far larger than their spread.
+template <bool kGuessed, bool kPivot, class T>
+void take_sums(const Columns<T>& at, std::size_t count, const Ahead& ahead, Sums& sums) {
   const F64 f64;
-  const double first_a = at_a[0];
-  const double first_b = at_b[0];
+  const double first_a = kPivot ? at.a[0] : 0;
+  const double first_b = kPivot ? at.b[0] : 0;
   const Vec pivot_a = hn::Set(f64, first_a);
   const Vec pivot_b = hn::Set(f64, first_b);
   const Vec guard = hn::Set(f64, 1e-8);
@@ -138,12 +78,12 @@ void take_sums(const T* at_a, const T* at_b, std::size_t count, const Ahead& ahe
   for (std::size_t i = 0; i < count; i += hn::Lanes(f64)) {
     __builtin_prefetch(ahead.a + i * ahead.item_a);
     __builtin_prefetch(ahead.b + i * ahead.item_b);
-    const Vec a = load(at_a + i);
-    const Vec b = load(at_b + i);
+    const Vec a = load(at.a + i);
+    const Vec b = load(at.b + i);
     const Vec d = hn::Sub(b, a);
     const Vec size = hn::Abs(d);
-    const Vec x = hn::Sub(a, pivot_a);
-    const Vec y = hn::Sub(b, pivot_b);
+    const Vec x = kPivot ? hn::Sub(a, pivot_a) : a;
+    const Vec y = kPivot ? hn::Sub(b, pivot_b) : b;
     sx = hn::Add(sx, x);
     sy = hn::Add(sy, y);
     sxx = hn::MulAdd(x, x, sxx);
@@ -151,7 +91,7 @@ void take_sums(const T* at_a, const T* at_b, std::size_t count, const Ahead& ahe
     sxy = hn::MulAdd(x, y, sxy);
     d_abs = hn::Add(d_abs, size);
     d_squared = hn::MulAdd(d, d, d_squared);
-    const Vec inverse = reciprocal<kEstimate>(hn::Add(hn::Abs(a), guard));
+    const Vec inverse = reciprocal<kGuessed>(hn::Add(hn::Abs(a), guard), at.inverses + i);
     d_relative = hn::MulAdd(size, inverse, d_relative);
   }
   const double n = static_cast<double>(count);
@@ -184,6 +124,7 @@ void take_records(const T* at_a, const T* at_b, std::size_t count, const Tile& t
   Vec rel_bound = just_below(max_rel);
   Vec rtol_bound = just_below(rtol_needed);
   Vec max_abs = zero;
+  sums.exceeding = 0;
   for (std::size_t i = 0; i < count; i += hn::Lanes(f64)) {
     const Vec a = load(at_a + i);
     const Vec b = load(at_b + i);
@@ -215,28 +156,42 @@ uint64_t position_of(const T* a, const T* b, std::size_t count, double distance)
   return 0;
 }
 
+// Whether the largest |d| may beat the record. A difference of narrow values is exact, unless one
+// is a thousand times the other, which is notable where the record is below a half.
+bool may_be_farthest(const Survey& found, const Tile& tile) {
+  const bool exact = tile.narrow && tile.best.max_rel < 0.5;
+  const double record = tile.best.max_abs;
+  return exact ? found.distance > record : found.distance >= record * (1 - kMargin);
+}
+
 template <class T>
 std::size_t diff_tile(const T* a, const T* b, const Tile& tile, Sums& sums) {
   const std::size_t lanes = hn::Lanes(hn::ScalableTag<T>());
   const std::size_t count = tile.count / lanes * lanes;
   if (count == 0) return 0;
-  const Survey found = survey(a, b, count, tile);
+  alignas(64) float inverses[kTileElements];
+  const Survey found = survey(a, b, count, tile, inverses);
   if (!std::isfinite(found.distance)) return 0;
 
   sums = {};
   sums.count = sums.values = sums.a.count = sums.b.count = count;
   sums.equal = found.equal;
+  sums.exceeding = found.exceeding;
   const double largest = std::max({-found.min_a, found.max_a, -found.min_b, found.max_b});
-  if (largest < kEstimateMax) {
-    take_sums<true>(a, b, count, tile.ahead, sums);
+  const bool about_zero =
+      std::max(found.min_a, found.min_b) <= 0 && std::min(found.max_a, found.max_b) >= 0;
+  const Columns<T> columns{a, b, inverses};
+  if (largest >= kGuessMax) {
+    take_sums<false, true>(columns, count, tile.ahead, sums);
+  } else if (about_zero) {
+    take_sums<true, false>(columns, count, tile.ahead, sums);
   } else {
-    take_sums<false>(a, b, count, tile.ahead, sums);
+    take_sums<true, true>(columns, count, tile.ahead, sums);
   }
   sums.a = {count, sums.mean_a, sums.m2_a, found.min_a, found.max_a, found.zeros_a, 0, 0};
   sums.b = {count, sums.mean_b, sums.m2_b, found.min_b, found.max_b, found.zeros_b, 0, 0};
 
-  if (found.notable || found.distance >= tile.best.max_abs * kNearly)
-    take_records(a, b, count, tile, sums);
+  if (found.notable || may_be_farthest(found, tile)) take_records(a, b, count, tile, sums);
   if (sums.max_abs > tile.best.max_abs)
     sums.max_abs_at = tile.first + (sums.max_abs > 0 ? position_of(a, b, count, sums.max_abs) : 0);
   else

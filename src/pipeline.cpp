@@ -278,10 +278,9 @@ Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const R
   return aligned_views({pairing.a, pairing.b}, pairing.matching.pairs[pair], request);
 }
 
-Result<Report> compare_pairs(const Pairing& pairing, const Request& request) {
+Result<Report> compare_pairs(const Pairing& pairing, Report report, const Request& request) {
   // Give each pair one logical shape and measure it. Pairs are independent of each other, and a
   // large one is split further inside compare().
-  Report report = pairing.report;
   Request with_progress = request;
   std::atomic<uint64_t> done = 0;
   if (request.progress) {
@@ -324,8 +323,9 @@ Result<Report> compare_models(const Request& request) {
   std::optional<Catalog> b;
   if (!alone) b = TRY(std::move(opened[1]));
 
-  const Pairing pairing = TRY(pair_up(std::move(a), std::move(b), request));
-  return compare_pairs(pairing, request);
+  Pairing pairing = TRY(pair_up(std::move(a), std::move(b), request));
+  Report report = std::move(pairing.report);
+  return compare_pairs(pairing, std::move(report), request);
 }
 
 }  // namespace tensordiff

@@ -52,9 +52,9 @@ struct Pairing {
 };
 
 // The two halves of compare_models(), for whoever has the inputs open already, or wants to show
-// names before there are numbers.
+// names before there are numbers. compare_pairs() takes the pairing's report, or a copy of it.
 Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& request);
-Result<Report> compare_pairs(const Pairing& pairing, const Request& request);
+Result<Report> compare_pairs(const Pairing& pairing, Report report, const Request& request);
 
 // The two views of one pair as they are compared.
 Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const Request& request);

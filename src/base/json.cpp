@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <unordered_set>
 
 #include "base/text.h"
 
@@ -86,7 +87,7 @@ class Parser {
     return Json(std::move(members));
   }
 
-  // Most objects are small; a sorted copy of the keys would cost more than looking at each pair.
+  // Most objects are small; a set of their keys would cost more than looking at each pair.
   static const std::string* repeated_key(const Json::Object& members) {
     constexpr std::size_t kSmall = 8;
     if (members.size() <= kSmall) {
@@ -95,12 +96,11 @@ class Parser {
           if (members[i].key == members[j].key) return &members[i].key;
       return nullptr;
     }
-    std::vector<const std::string*> keys;
-    for (const Json::Member& member : members) keys.push_back(&member.key);
-    const auto text = [](const std::string* key) { return std::string_view(*key); };
-    std::ranges::sort(keys, {}, text);
-    const auto found = std::ranges::adjacent_find(keys, {}, text);
-    return found == keys.end() ? nullptr : *found;
+    std::unordered_set<std::string_view> seen;
+    seen.reserve(members.size());
+    for (const Json::Member& member : members)
+      if (!seen.insert(member.key).second) return &member.key;
+    return nullptr;
   }
 
   Result<Json> array(int depth) {
@@ -345,30 +345,32 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
   return *this;
 }
 
+// Nearly all text is plain; what is not is looked at again.
 JsonWriter& JsonWriter::value(std::string_view text) {
   separate();
   text_ += '"';
-  const std::string clean = is_utf8(text) ? std::string() : valid_utf8(text);
-  std::string_view rest = clean.empty() ? text : std::string_view(clean);
-  const auto needs_escape = [](char c) {
-    return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-  };
-  while (!rest.empty()) {
-    const auto special = std::ranges::find_if(rest, needs_escape);
-    text_.append(rest.begin(), special);
-    if (special == rest.end()) break;
-    if (*special == '"' || *special == '\\') {
-      text_ += '\\';
-      text_ += *special;
-    } else if (*special == '\n') {
-      text_ += "\\n";
-    } else {
-      text_ += fmt::format("\\u{:04x}", static_cast<unsigned char>(*special));
-    }
-    rest.remove_prefix(static_cast<std::size_t>(special - rest.begin()) + 1);
-  }
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+  if (std::ranges::all_of(text, is_plain))
+    text_ += text;
+  else
+    append_escaped(is_utf8(text) ? std::string(text) : valid_utf8(text));
   text_ += '"';
   return *this;
+}
+
+void JsonWriter::append_escaped(std::string_view text) {
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      text_ += '\\';
+      text_ += c;
+    } else if (c == '\n') {
+      text_ += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      text_ += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+    } else {
+      text_ += c;
+    }
+  }
 }
 
 std::string number_text(double number) {

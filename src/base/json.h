@@ -114,6 +114,7 @@ class JsonWriter {
   // A value that is JSON already.
   JsonWriter& raw(std::string_view json);
 
+  void reserve(std::size_t bytes) { text_.reserve(bytes); }
   const std::string& text() const { return text_; }
   std::string take() { return std::move(text_); }
 
@@ -122,6 +123,7 @@ class JsonWriter {
   JsonWriter& close(char bracket);
   template <class Number>
   JsonWriter& print(Number number);
+  void append_escaped(std::string_view text);
   void separate();
   void new_line();
 

@@ -136,18 +136,22 @@ Result<Catalog> open(const Input& input) {
     return Error("{} tensors, the limit is {}", index.object().size(), input.limits.tensors_max);
   Catalog catalog;
   std::vector<Placed> tensors;
+  tensors.reserve(index.object().size());
   for (const Json::Member& entry : index.object()) {
     if (entry.key == "__metadata__") {
       TRY(read_metadata(entry.value, catalog));
     } else {
-      const std::string where = fmt::format("tensor '{}'", printable(entry.key));
-      tensors.push_back(TRY(parse_tensor(entry, data).in(where)));
+      Result<Placed> placed = parse_tensor(entry, data);
+      if (!placed.ok())
+        return std::move(placed).in(fmt::format("tensor '{}'", printable(entry.key))).error();
+      tensors.push_back(std::move(placed).value());
     }
   }
-  std::ranges::stable_sort(tensors, {}, [](const Placed& placed) {
-    return std::pair(placed.begin, placed.end);  // An empty tensor before the one at its place.
-  });
+  // Most files have them in order. An empty tensor goes before the one at its place.
+  const auto place = [](const Placed& placed) { return std::pair(placed.begin, placed.end); };
+  if (!std::ranges::is_sorted(tensors, {}, place)) std::ranges::stable_sort(tensors, {}, place);
   TRY(check_coverage(tensors, data.size()));
+  catalog.tensors.reserve(tensors.size());
   for (Placed& placed : tensors) catalog.tensors.push_back(std::move(placed.tensor));
   return catalog;
 }

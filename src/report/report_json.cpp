@@ -176,6 +176,7 @@ void write_pairs(JsonWriter& json, const std::vector<PairRow>& rows) {
     std::vector<std::string> lines(std::min(kBatch, rows.size() - first));
     for_each_index(lines.size(), [&](std::size_t i) {
       JsonWriter line;
+      line.reserve(2048);
       write_pair(line, rows[first + i]);
       lines[i] = line.take();
     });

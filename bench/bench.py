@@ -130,8 +130,10 @@ class Bench:
                       "F32", size // 4, 1e-6)
         warm(a, same, b)
         cmp_time = best(self.options.repeat, lambda: seconds(["cmp", a, same]))
+        raw = best(self.options.repeat, lambda: raw_seconds(a, same, self.cores))
         ours = best(self.options.repeat, lambda: compare_seconds(a, b))
         equal = best(self.options.repeat, lambda: compare_seconds(a, same))
+        self.row("peers: cmp / raw read", cmp_time / raw, "x faster", "what reading alone allows")
         self.row("peers: cmp of identical files / f32", cmp_time / ours, "x faster")
         self.row("peers: cmp / ours, identical files", cmp_time / equal, "x faster",
                  "statistics included")
@@ -173,8 +175,15 @@ class Bench:
             rates[size] = ours / size
             self.row(f"growth: {size} MiB each: ns per byte pair", ours / (size * MIB) * 1e9, "ns",
                      f"{rates[size] / rates.get(256, rates[size]):.2f} of 256 MiB's")
-            memory = peak_anonymous([PROGRAM, a, b, "-o", "report", "--no-diagnose"])
-            self.row(f"growth: {size} MiB each: peak anonymous memory", memory, "MiB")
+            self.memory(f"growth: {size} MiB each", a, b)
+        size = 8 * self.options.size
+        a = self.file(f"sparse-{size}-a.safetensors", data.sparse, size * MIB // 4, 1.0)
+        b = self.file(f"sparse-{size}-b.safetensors", data.sparse, size * MIB // 4, 2.0)
+        self.memory(f"growth: {size} MiB each", a, b)
+
+    def memory(self, name, a, b):
+        command = [PROGRAM, a, b, "-o", "report", "--no-diagnose"]
+        self.row(f"{name}: peak anonymous memory", peak_anonymous(command), "MiB")
 
     def latency(self):
         if not self.wanted("latency"):

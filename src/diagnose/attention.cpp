@@ -10,9 +10,10 @@ namespace {
 
 constexpr double kWorkMax = 4e6;  // Multiplications for one replay: a few milliseconds.
 constexpr uint64_t kRowsMax = 24;
-// What a's own form may leave of a's output: f32 and f16 dumps leave their roundoff, bf16 ones a
-// percent or two, since probabilities were rounded in between.
-constexpr double kOwnFit = 0.03;
+// What a's own form may leave of a's output: f32 dumps leave a few roundoffs, bf16 ones a percent
+// or two, since probabilities were rounded in between. A form that leaves more is another: a replay
+// without the rotation, say, of queries that were dumped before it.
+double own_fit(const Site& site) { return std::clamp(8 * site.roundoff, 1e-4, 0.03); }
 
 uint64_t first_key(const AttentionForm& form, uint64_t token) {
   return form.window > 0 && token + 1 > form.window ? token + 1 - form.window : 0;
@@ -173,7 +174,8 @@ std::optional<AttentionStep> learn_attention(const Case& it) {
   std::optional<AttentionInputs> b = inputs_of(it, &AlignedPair::b);
   if (!a || !b || a->query.tokens > it.a.tokens) return std::nullopt;
   AttentionStep step;
-  double best = kOwnFit;
+  const double limit = own_fit(it.site);
+  double best = limit;
   for (const AttentionForm& form : plausible_forms(it, *a)) {
     const std::vector<uint64_t> rows = rows_to_replay(*a, form.heads);
     const double here = replay_error(*a, form, it.a, rows);
@@ -182,7 +184,7 @@ std::optional<AttentionStep> learn_attention(const Case& it) {
     step.form = form;
     step.rows = rows;
   }
-  if (best >= kOwnFit) return std::nullopt;
+  if (best >= limit) return std::nullopt;
   step.b = std::move(*b);
   step.before = replay_error(step.b, step.form, it.b, step.rows);
   const double own_noise = 16 * it.site.roundoff;

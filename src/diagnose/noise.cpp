@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "diagnose/activation.h"
 #include "diagnose/attention.h"
 #include "diagnose/fit.h"
 #include "tensor/sample.h"
@@ -156,12 +157,16 @@ void judge_by_layers(const Run& run, const std::map<Role, double>& usual, Site& 
     site.reason = "its error grows far more than at this step in other layers";
 }
 
-// Sharp attention makes noise grow without bound, and noise hides mistakes in it. Computing it
-// again from b's own inputs tells the two apart.
+// Sharp attention makes noise grow without bound, and noise hides mistakes in it; what a machine
+// makes of tanh is off by more than rounding. Computing the step again from b's own inputs tells.
 void judge_by_replay(const Run& run, Site& site) {
   const double own = steps_of(site.roundoff) * site.roundoff;
-  if (site.role != Role::attention || (site.reason.empty() && site.error < own)) return;
-  const std::optional<bool> agrees = attention_agrees(run, site);
+  std::optional<bool> agrees;
+  if (site.role == Role::activation) {
+    if (const auto step = learn_activation(run, site)) agrees = step->same;
+  } else if (site.role == Role::attention && (!site.reason.empty() || site.error >= own)) {
+    agrees = attention_agrees(run, site);
+  }
   if (!agrees) return;
   if (*agrees)
     site.reason.clear();

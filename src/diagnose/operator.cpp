@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/activation.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
 
@@ -50,6 +51,12 @@ std::optional<Explanation> examine(const Case& it) {
       "the step itself computes something {} ({}): no transform of its output explains it; {}",
       slight ? "slightly different" : "else", name_of(it.site.role), hint_for(it.site.role));
   result.parameters = {{"step", std::string(name_of(it.site.role))}};
+  if (const auto step = learn_activation(it.run, it.site); step && !step->same) {
+    result.confidence = 0.95;
+    result.text = fmt::format("b applies {} where a applies {}", step->of_b, step->of_a);
+    result.parameters.push_back({"function_a", std::string(step->of_a)});
+    result.parameters.push_back({"function_b", std::string(step->of_b)});
+  }
   return result;
 }
 

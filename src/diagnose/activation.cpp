@@ -1,0 +1,81 @@
+#include "diagnose/activation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "diagnose/fit.h"
+
+namespace tensordiff {
+namespace {
+
+struct Function {
+  std::string_view name;
+  double (*value)(double x);
+};
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+constexpr Function kFunctions[] = {
+    {"GELU (tanh)",
+     [](double x) {
+       const double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+       return 0.5 * x * (1 + std::tanh(inner));
+     }},
+    {"GELU (erf)", [](double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }},
+    {"quick GELU", [](double x) { return x * sigmoid(1.702 * x); }},
+    {"SiLU", [](double x) { return x * sigmoid(x); }},
+    {"ReLU", [](double x) { return std::max(x, 0.0); }},
+    {"squared ReLU", [](double x) { return std::max(x, 0.0) * std::max(x, 0.0); }},
+    {"leaky ReLU (0.01)", [](double x) { return x < 0 ? 0.01 * x : x; }},
+    {"ELU", [](double x) { return x < 0 ? std::expm1(x) : x; }},
+    {"Mish", [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }},
+    {"softplus", [](double x) { return std::log1p(std::exp(x)); }},
+    {"sigmoid", sigmoid},
+    {"tanh", [](double x) { return std::tanh(x); }},
+    {"no function at all", [](double x) { return x; }},
+};
+
+// What a function may leave of an output that it made: in f32 what machines leave of tanh, in
+// narrower types their roundings.
+double fit_limit(const Site& site) { return std::clamp(8 * site.roundoff, 1e-4, 0.03); }
+
+// ‖out − f(in)‖ / ‖out‖ of each function on one side; nothing where the input is not there.
+std::optional<std::vector<double>> fits(const Run& run, const Site& site, View AlignedPair::*side) {
+  const Site* input = find_role(run, site, Role::gate);
+  if (!input) input = find_role(run, site, Role::up);
+  if (!input || !input->compared()) return std::nullopt;
+  const Result<Matrix> in = read_matrix(input->views.*side, run.extent);
+  const Result<Matrix> out = read_matrix(site.views.*side, run.extent);
+  if (!in.ok() || !out.ok() || in.value().values.size() != out.value().values.size())
+    return std::nullopt;
+  const double size = norm(out.value().values);
+  if (size == 0) return std::nullopt;
+  std::vector<double> left;
+  std::vector<double> made(in.value().values.size());
+  for (const Function& function : kFunctions) {
+    std::ranges::transform(in.value().values, made.begin(), function.value);
+    left.push_back(distance(made, out.value().values) / size);
+  }
+  return left;
+}
+
+}  // namespace
+
+std::optional<ActivationStep> learn_activation(const Run& run, const Site& site) {
+  if (site.role != Role::activation || !site.compared()) return std::nullopt;
+  const auto left_a = fits(run, site, &AlignedPair::a);
+  const auto left_b = fits(run, site, &AlignedPair::b);
+  if (!left_a || !left_b) return std::nullopt;
+  const auto best = [](const std::vector<double>& left) {
+    return static_cast<std::size_t>(std::ranges::min_element(left) - left.begin());
+  };
+  const std::size_t of_a = best(*left_a), of_b = best(*left_b);
+  if ((*left_a)[of_a] > fit_limit(site) || (*left_b)[of_b] > fit_limit(site)) return std::nullopt;
+  // Rounding may favour a function that is nearly the same.
+  const bool same = (*left_b)[of_a] <= 2 * (*left_b)[of_b] + 4 * site.roundoff;
+  return ActivationStep{kFunctions[of_a].name, kFunctions[of_b].name, same};
+}
+
+}  // namespace tensordiff

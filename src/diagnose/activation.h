@@ -1,0 +1,23 @@
+// Activation functions, replayed in float64 from the dumped input.
+//
+// Machines compute tanh and exp with an error far above one rounding, so the size of an error does
+// not tell another function from another machine. Which known function fits each side best does.
+
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "diagnose/site.h"
+
+namespace tensordiff {
+
+struct ActivationStep {
+  std::string_view of_a, of_b;  // The names of the functions that fit the two sides best.
+  bool same = true;             // b's output is as well explained by a's function as by any.
+};
+
+// Nothing where the site is no activation, its input is not there, or no known function fits.
+std::optional<ActivationStep> learn_activation(const Run& run, const Site& site);
+
+}  // namespace tensordiff

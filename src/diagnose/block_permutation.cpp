@@ -38,7 +38,9 @@ std::optional<Explanation> along(const Case& it, const Matrix& a, const Matrix& 
     const BlockMap map = map_blocks(a, b, count);
     if (map.identity || !map.permutation) continue;
     Explanation found;
-    found.after = distance(b.values, rearranged(a, map).values) / it.norm_a;
+    Matrix model = rearranged(a, map);
+    found.after = distance(b.values, model.values) / it.norm_a;
+    if (a.features == it.a.features && a.tokens == it.a.tokens) found.model = std::move(model);
     found.text = describe(map, a.heads, axis);
     found.parameters = {{"blocks", static_cast<double>(count)}, {"source", map.source}};
     if (accepted(it, found)) return found;

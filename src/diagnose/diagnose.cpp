@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "diagnose/diagnosis.h"
+#include "diagnose/evidence_slice.h"
 #include "diagnose/fit.h"
 #include "diagnose/noise.h"
 
@@ -56,6 +57,7 @@ Finding finding_of(const Diagnosis& diagnosis, const Case& it, Explanation expla
   finding.parameters = std::move(explanation.parameters);
   finding.residual_before = explanation.before.value_or(it.before);
   finding.residual_after = explanation.after;
+  finding.evidence = evidence_of(it, explanation.model);
   return finding;
 }
 
@@ -193,6 +195,13 @@ void explain_noise(const Run& run, const DiagnoseOptions& options, Insight& insi
 
 double left_by(const Case& it, const Matrix& model) {
   return it.norm_a > 0 ? distance(it.b.values, model.values) / it.norm_a : 1;
+}
+
+Explanation explained_by(const Case& it, Matrix model) {
+  Explanation result;
+  result.after = left_by(it, model);
+  result.model = std::move(model);
+  return result;
 }
 
 bool accepted(const Case& it, const Explanation& explanation) {

@@ -34,6 +34,7 @@ struct Explanation {
   bool settled = false;  // Its own evidence was judged already; `after` is no criterion.
   double confidence = 0.95;
   std::optional<double> before = {};  // Where the error is not that against a.
+  std::optional<Matrix> model = {};   // T(a); not a number where nothing is said. For the evidence.
 };
 
 struct Diagnosis {
@@ -104,6 +105,9 @@ inline constexpr const Diagnosis* kAll[] = {
 
 // ‖b − model‖ / ‖a‖, the share that a model of b leaves unexplained.
 double left_by(const Case& it, const Matrix& model);
+
+// The explanation that b is this model, with what it leaves; its text is the caller's.
+Explanation explained_by(const Case& it, Matrix model);
 
 // Whether what a model leaves is down to the noise and far below what there was.
 bool accepted(const Case& it, const Explanation& explanation);

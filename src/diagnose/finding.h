@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,14 @@ struct Parameter {
   std::variant<double, std::string, std::vector<uint64_t>> value;
 };
 
+// A few values that stand next to each other along the last axis, as they are and as the finding
+// explains them: what a reader can check by eye.
+struct EvidenceSlice {
+  std::vector<uint64_t> at;   // The first of them, in the shape that the pair was compared in.
+  std::vector<double> a, b;   // The values of both sides.
+  std::vector<double> model;  // T(a), or the step computed again; empty where there is none.
+};
+
 struct Finding {
   std::string code;      // Of the diagnosis that made it.
   std::size_t pair = 0;  // Index of the row in the report.
@@ -30,6 +39,7 @@ struct Finding {
   std::string explanation;  // One sentence: "b = 0.125 × a".
   std::vector<Parameter> parameters;
   std::optional<double> residual_before, residual_after;  // ‖b − a‖ and ‖b − T(a)‖ over ‖a‖.
+  std::optional<EvidenceSlice> evidence;
   bool convention = false;  // A layout that later steps undo: told, but no mistake.
 };
 

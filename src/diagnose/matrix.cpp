@@ -32,13 +32,15 @@ uint64_t product_of(const Shape& shape, std::size_t begin, std::size_t end) {
 }  // namespace
 
 TokenView by_tokens(const View& view, const Extent& extent) {
-  TokenView result{view};
+  TokenView result;
+  result.view = view;
   const Shape& shape = view.shape;
   const std::size_t rank = shape.size();
   const auto axis = extent.tokens > 0 ? token_axis(shape, extent.tokens) : std::nullopt;
   if (!axis) {
     result.tokens = rank < 2 ? 1 : product_of(shape, 0, rank - 1);
     result.features = rank == 0 ? 1 : shape[rank - 1];
+    for (std::size_t i = 0; i < rank; ++i) result.order.push_back(i);
     return result;
   }
   // Batch, tokens, then what stood between them (heads), then the rest.
@@ -49,6 +51,7 @@ TokenView by_tokens(const View& view, const Extent& extent) {
   for (std::size_t i = batch; i < rank; ++i)
     if (i != *axis) order.push_back(i);
   result.view = permuted(view, order);
+  result.order = order;
   const Shape& ordered = result.view.shape;
   result.batch = product_of(ordered, 0, batch);
   result.tokens = ordered[batch];

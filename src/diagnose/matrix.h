@@ -48,6 +48,7 @@ struct Matrix {
 struct TokenView {
   View view;
   uint64_t batch = 1, tokens = 1, features = 1, heads = 0;
+  std::vector<uint64_t> order;  // Axis i of the view is axis order[i] of the original.
 };
 TokenView by_tokens(const View& view, const Extent& extent);
 

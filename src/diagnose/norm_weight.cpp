@@ -73,10 +73,9 @@ std::optional<Explanation> examine(const Case& it) {
     most = std::max(most, lines.back().slope);
   }
   if (most - least < 10 * it.floor) return std::nullopt;  // One factor for all, or only an offset.
-  Explanation result;
-  result.after = left_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
-                           return lines[i].slope * it.a.row(row)[i] + lines[i].start;
-                         }));
+  Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
+                                      return lines[i].slope * it.a.row(row)[i] + lines[i].start;
+                                    }));
   result.text = fmt::format("{} (factors {} to {})", what_happened(it), human_number(least),
                             human_number(most));
   result.parameters = {{"factor_min", least}, {"factor_max", most}};

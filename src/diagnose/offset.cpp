@@ -34,10 +34,9 @@ std::vector<double> mean_gap(const Case& it, uint64_t slices, const Slice& slice
 template <class Slice>
 Explanation fit(const Case& it, uint64_t slices, const Slice& slice) {
   const std::vector<double> shift = mean_gap(it, slices, slice);
-  Explanation result;
-  result.after = left_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
-                           return it.a.row(row)[i] + shift[slice(row, i)];
-                         }));
+  Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
+                                      return it.a.row(row)[i] + shift[slice(row, i)];
+                                    }));
   result.parameters = {{"offset_norm", norm(shift)}};
   if (slices == 1) result.parameters = {{"offset", shift[0]}};
   return result;

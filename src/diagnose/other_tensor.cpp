@@ -35,10 +35,9 @@ std::optional<Explanation> examine(const Case& it) {
     if (gap < least) least = gap, nearest = &other;
   }
   if (!nearest || it.site.views.a.elements() < 2) return std::nullopt;
-  const Result<Matrix> other = read_matrix(nearest->views.a, it.run.extent, it.a.first_token);
+  Result<Matrix> other = read_matrix(nearest->views.a, it.run.extent, it.a.first_token);
   if (!other.ok() || other.value().values.size() != it.b.values.size()) return std::nullopt;
-  Explanation result;
-  result.after = left_by(it, other.value());
+  Explanation result = explained_by(it, std::move(other).value());
   result.text = fmt::format("b is another tensor of a: '{}'", nearest->name_a);
   result.parameters = {{"tensor", nearest->name_a}};
   if (nearest->layer) result.parameters.push_back({"layer", double(*nearest->layer)});

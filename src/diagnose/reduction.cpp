@@ -24,8 +24,7 @@ std::optional<Explanation> examine(const Case& it) {
     const bool repeated =
         std::ranges::all_of(map.source, [&](uint64_t from) { return from == map.source[0]; });
     if (!repeated) continue;
-    Explanation found;
-    found.after = left_by(it, rearranged(it.a, map));
+    Explanation found = explained_by(it, rearranged(it.a, map));
     found.text =
         fmt::format("all {} blocks of b are block {} of a: every rank holds the same shard", ranks,
                     map.source[0]);

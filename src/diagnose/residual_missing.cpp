@@ -34,10 +34,9 @@ std::optional<Explanation> examine(const Case& it) {
     const double times = std::round(factor_between(x.value().values, gap.values));
     if (times == 0 || !near(factor_between(x.value().values, gap.values), times, kWholeTolerance))
       continue;
-    Explanation found;
-    found.after = left_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
-                            return it.a.row(row)[i] + times * x.value().row(row)[i];
-                          }));
+    Explanation found = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
+                                       return it.a.row(row)[i] + times * x.value().row(row)[i];
+                                     }));
     if (best && found.after >= best->after) continue;
     found.text = times == -1 ? fmt::format("b is a without '{}': a sum left out", other.name_a)
                              : fmt::format("b is a {} {:.0f} × '{}': a sum made too often",

@@ -35,8 +35,7 @@ std::optional<Explanation> examine(const Case& it) {
   if (rows < 2 || rows > kRowsMax || it.norm_a == 0) return std::nullopt;
   const BlockMap map = map_blocks(sketch(it.a), sketch(it.b), rows);
   if (map.identity || !map.permutation) return std::nullopt;
-  Explanation result;
-  result.after = left_by(
+  Explanation result = explained_by(
       it, filled(it.a, [&](uint64_t row, uint64_t i) { return it.a.row(map.source[row])[i]; }));
   uint64_t moved = 0;
   for (uint64_t row = 0; row < rows; ++row) moved += map.source[row] != row;

@@ -55,10 +55,9 @@ std::optional<Explanation> fit_slices(const Case& it, const Slices& slices) {
     gone += std::abs(factors[s]) < std::max(it.floor, kOffFromOneMin);
   }
   if (2 * off <= slices.count || gone > 0) return std::nullopt;
-  Explanation result;
-  result.after = left_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
-                           return factors[slices.of(row, i)] * it.a.row(row)[i];
-                         }));
+  Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
+                                      return factors[slices.of(row, i)] * it.a.row(row)[i];
+                                    }));
   const auto [least, most] = std::ranges::minmax(factors);
   result.text = fmt::format("b is a times a factor for each {}, {} to {}", slices.noun,
                             human_number(least), human_number(most));
@@ -70,8 +69,7 @@ std::optional<Explanation> fit_slices(const Case& it, const Slices& slices) {
 std::optional<Explanation> fit_global(const Case& it) {
   const double factor = factor_between(it.a.values, it.b.values);
   if (std::abs(factor - 1) < kOffFromOneMin || factor == 0) return std::nullopt;
-  Explanation result;
-  result.after = left_by(
+  Explanation result = explained_by(
       it, filled(it.a, [&](uint64_t row, uint64_t i) { return factor * it.a.row(row)[i]; }));
   const double tolerance = std::max(1e-6, std::min(0.01, it.site.roundoff * 4));
   const std::string text = factor_text(factor, named_sizes(it), tolerance);

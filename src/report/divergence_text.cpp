@@ -75,17 +75,34 @@ std::string divergence_lines(const Report& report, const Style& style) {
   return out;
 }
 
+std::string evidence_lines(const Report& report, std::size_t pair) {
+  const Finding* finding = finding_at(report, pair);
+  if (!finding || !finding->evidence) return "";
+  const EvidenceSlice& slice = *finding->evidence;
+  std::string place;
+  for (const uint64_t index : slice.at)
+    place += fmt::format("{}{}", place.empty() ? "" : ",", index);
+  const auto line = [](std::string_view label, const std::vector<double>& values) {
+    std::string text = fmt::format("      {:<6}", label);
+    for (const double value : values) text += fmt::format("{:>12}", short_number(value));
+    return values.empty() ? "" : text + "\n";
+  };
+  return fmt::format("    values from [{}] on\n", place) + line("a", slice.a) + line("b", slice.b) +
+         line("T(a)", slice.model);
+}
+
 std::string trial_lines(const Report& report, const Style& style) {
   if (report.trials.empty()) return "";
   std::string out = "\nwhat was tried\n";
   std::optional<std::size_t> pair;
   for (const Trial& trial : report.trials) {
+    if (pair && pair != trial.pair) out += evidence_lines(report, *pair);
     if (pair != trial.pair)
       out += "  " + style(Tone::bold, names_of(report.pairs[trial.pair])) + "\n";
     pair = trial.pair;
     out += fmt::format("    {:<18}{}\n", trial.code, printable(trial.outcome, kLengthMax));
   }
-  return out;
+  return out + evidence_lines(report, *pair);
 }
 
 }  // namespace tensordiff

@@ -50,6 +50,20 @@ void write_parameter(JsonWriter& json, const Parameter& parameter) {
   std::visit([&](const auto& value) { json.member(parameter.name, value); }, parameter.value);
 }
 
+void write_evidence(JsonWriter& json, const std::optional<EvidenceSlice>& evidence) {
+  if (!evidence) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("at", evidence->at);
+  json.member("a", evidence->a).member("b", evidence->b).key("model");
+  if (evidence->model.empty())
+    json.null();
+  else
+    json.value(evidence->model);
+  json.end_object();
+}
+
 void write_findings(JsonWriter& json, const Report& report) {
   json.begin_array();
   for (const Finding& finding : report.findings) {
@@ -59,7 +73,9 @@ void write_findings(JsonWriter& json, const Report& report) {
     for (const Parameter& parameter : finding.parameters) write_parameter(json, parameter);
     json.end_object().member("residual_before", finding.residual_before);
     json.member("residual_after", finding.residual_after);
-    json.member("convention", finding.convention).end_object();
+    json.member("convention", finding.convention).key("evidence");
+    write_evidence(json, finding.evidence);
+    json.end_object();
   }
   json.end_array();
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "base/json.h"
@@ -104,16 +105,28 @@ TEST(ReportJson, WritesFindingsWithTheirEvidence) {
   finding.explanation = "b = 0.125 × a";
   finding.parameters = {{"factor", 0.125}, {"per", std::string("head")}};
   finding.residual_before = 0.875;
+  finding.evidence = EvidenceSlice{{1, 0}, {8, 16}, {1, 2}, {1, NAN}};
   report.findings = {finding};
   const Json json = Json::parse(renderers::report.render(report, {})).value();
   const Json& written = json["findings"][0];
   EXPECT_EQ(keys(written),
             "code pair confidence explanation parameters residual_before residual_after "
-            "convention");
+            "convention evidence");
   EXPECT_EQ(written["code"].string(), "scale");
   EXPECT_EQ(written["parameters"]["factor"].number(), 0.125);
   EXPECT_EQ(written["parameters"]["per"].string(), "head");
   EXPECT_TRUE(written["residual_after"].is_null());
+  EXPECT_EQ(keys(written["evidence"]), "at a b model");
+  EXPECT_EQ(written["evidence"]["at"][0].u64(), 1U);
+  EXPECT_EQ(written["evidence"]["b"][1].number(), 2);
+  EXPECT_EQ(written["evidence"]["model"][1].string(), "nan");
+
+  report.findings[0].evidence->model.clear();
+  const Json without = Json::parse(renderers::report.render(report, {})).value();
+  EXPECT_TRUE(without["findings"][0]["evidence"]["model"].is_null());
+  report.findings[0].evidence.reset();
+  const Json none = Json::parse(renderers::report.render(report, {})).value();
+  EXPECT_TRUE(none["findings"][0]["evidence"].is_null());
 }
 
 }  // namespace

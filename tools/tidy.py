@@ -22,7 +22,7 @@ FUNCTION_LINES_MAX = 60
 COLUMNS_MAX = 100
 
 CODE = (".h", ".cpp", ".py", ".ts", ".tsx", ".css")
-DATA = ("tests/data/", "tests/fuzz/corpus/", "demo/")
+DATA = ("tests/data/", "tests/fuzz/corpus/", "demo/", "web/dist/")
 BINARY = (".png", ".woff2", ".ico")
 SELF = ("tools/tidy.py", "tools/tidy_test.py")
 

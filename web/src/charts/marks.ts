@@ -1,0 +1,148 @@
+// Drawing of the error chart that uPlot has no series for: status marks, layer bands, the flag.
+import type uPlot from 'uplot';
+import type { Class } from '../store/status';
+import { ink } from './Plot';
+
+export interface Point {
+  row: number;
+  layer: number;
+  value: number;
+  kind: Class;
+}
+
+const px = () => devicePixelRatio || 1;
+
+/** Every other layer is shaded, so that the eye keeps its place. */
+export function drawBands(plot: uPlot, points: readonly Point[]) {
+  const { ctx, bbox } = plot;
+  ctx.fillStyle = ink('sunken');
+  let from = 0;
+  for (let i = 1; i <= points.length; i++) {
+    if (i < points.length && points[i].layer === points[from].layer) continue;
+    if (points[from].layer % 2 === 1) {
+      const x0 = plot.valToPos(from - 0.5, 'x', true);
+      const x1 = plot.valToPos(i - 0.5, 'x', true);
+      ctx.fillRect(x0, bbox.top, x1 - x0, bbox.height);
+    }
+    from = i;
+  }
+}
+
+function drawMark(ctx: CanvasRenderingContext2D, kind: Class, x: number, y: number, size: number) {
+  ctx.beginPath();
+  if (kind === 'bad') {
+    ctx.moveTo(x, y - 2.8 * size);
+    ctx.lineTo(x + 2.6 * size, y + 1.9 * size);
+    ctx.lineTo(x - 2.6 * size, y + 1.9 * size);
+    ctx.closePath();
+    ctx.fill();
+  } else if (kind === 'nc') {
+    ctx.moveTo(x - 2.2 * size, y - 2.2 * size);
+    ctx.lineTo(x + 2.2 * size, y + 2.2 * size);
+    ctx.moveTo(x + 2.2 * size, y - 2.2 * size);
+    ctx.lineTo(x - 2.2 * size, y + 2.2 * size);
+    ctx.stroke();
+  } else {
+    ctx.arc(x, y, 1.8 * size, 0, 2 * Math.PI);
+    ctx.fill();
+  }
+}
+
+/** What has no value stands on the floor; what is too small or large at the edge. */
+export function heightOf(plot: uPlot, value: number): number {
+  const { top, height } = plot.bbox;
+  const floor = top + height - 4 * px();
+  if (Number.isNaN(value)) return floor;
+  const min = plot.scales.y.min ?? 0;
+  const y = value <= min ? floor : plot.valToPos(value, 'y', true);
+  return Math.max(top, Math.min(floor, y));
+}
+
+export function drawPoints(plot: uPlot, points: readonly Point[]) {
+  const { ctx } = plot;
+  ctx.lineWidth = 1.3 * px();
+  for (const kind of ['ok', 'close', 'bad', 'nc'] as const) {
+    const colour = ink(kind);
+    ctx.fillStyle = colour;
+    ctx.strokeStyle = colour;
+    ctx.globalAlpha = kind === 'nc' ? 1 : 0.82;
+    points.forEach((point, i) => {
+      if (point.kind === kind)
+        drawMark(ctx, kind, plot.valToPos(i, 'x', true), heightOf(plot, point.value), px());
+    });
+  }
+  ctx.globalAlpha = 1;
+}
+
+/** A line through the worst pair of each layer. */
+export function drawRidge(plot: uPlot, points: readonly Point[]) {
+  const { ctx } = plot;
+  ctx.strokeStyle = ink('text');
+  ctx.globalAlpha = 0.5;
+  ctx.lineWidth = 1.2 * px();
+  ctx.beginPath();
+  let best = -1;
+  for (let i = 0; i <= points.length; i++) {
+    const ends = i === points.length || (best >= 0 && points[i].layer !== points[best].layer);
+    if (ends && best >= 0) {
+      ctx.lineTo(plot.valToPos(best, 'x', true), heightOf(plot, points[best].value));
+      best = -1;
+    }
+    if (i === points.length || Number.isNaN(points[i].value)) continue;
+    if (best < 0 || points[i].value > points[best].value) best = i;
+  }
+  ctx.stroke();
+  ctx.globalAlpha = 1;
+}
+
+/** The line at 1×: what is above it exceeds the tolerance. */
+export function drawTolerance(plot: uPlot) {
+  const { ctx, bbox } = plot;
+  const y = plot.valToPos(1, 'y', true);
+  ctx.strokeStyle = ink('text-3');
+  ctx.lineWidth = px();
+  ctx.setLineDash([3 * px(), 3 * px()]);
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, y);
+  ctx.lineTo(bbox.left + bbox.width, y);
+  ctx.stroke();
+  ctx.setLineDash([]);
+}
+
+export function drawFlag(plot: uPlot, i: number, value: number, text: string) {
+  const { ctx, bbox } = plot;
+  const x = plot.valToPos(i, 'x', true);
+  const y = heightOf(plot, value);
+  const accent = ink('accent');
+  const tall = 18 * px();
+  const top = Math.max(0, bbox.top - 22 * px());
+  ctx.font = `600 ${10.5 * px()}px Inter, system-ui, sans-serif`;
+  const wide = ctx.measureText(text).width + 14 * px();
+  const left = x + wide > plot.ctx.canvas.width ? x - wide : x;
+  ctx.strokeStyle = accent;
+  ctx.lineWidth = 1.5 * px();
+  ctx.beginPath();
+  ctx.moveTo(x, top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.fillStyle = accent;
+  ctx.beginPath();
+  ctx.roundRect(left, top, wide, tall, left < x ? [3, 0, 0, 3] : [0, 3 * px(), 3 * px(), 0]);
+  ctx.fill();
+  ctx.fillStyle = ink('accent-fg');
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'middle';
+  ctx.fillText(text, left + 7 * px(), top + tall / 2 + px() / 2);
+  drawRing(plot, x, y);
+}
+
+export function drawRing(plot: uPlot, x: number, y: number) {
+  const { ctx } = plot;
+  ctx.fillStyle = ink('surface');
+  ctx.strokeStyle = ink('accent');
+  ctx.lineWidth = 2 * px();
+  ctx.beginPath();
+  ctx.arc(x, y, 4.5 * px(), 0, 2 * Math.PI);
+  ctx.fill();
+  ctx.stroke();
+}

@@ -1,0 +1,33 @@
+// One value. Its place is in data attributes, so that one listener serves the whole grid.
+import { lookOf, type Scale } from './look';
+
+interface CellProps {
+  side: 'a' | 'b';
+  value: number;
+  a: number | undefined;
+  d: number | undefined;
+  scale: Scale;
+  isCursor: boolean;
+  /** Indices in the plane, or a flat position. */
+  y: number;
+  x: number;
+}
+
+export function Cell({ side, value, a, d, scale, isCursor, y, x }: CellProps) {
+  const look = lookOf(value, a, d, scale);
+  const style: Record<string, string> = {};
+  if (look.fill) style.background = look.fill;
+  if (look.edge) style['--edge'] = look.edge;
+  return (
+    <td
+      class={`${look.kind} ${look.border} ${isCursor ? 'cur' : ''}`}
+      style={style}
+      data-side={side}
+      data-y={y}
+      data-x={x}
+    >
+      {look.text}
+      {look.border === 'far' && <span class="vh"> beyond tolerance</span>}
+    </td>
+  );
+}

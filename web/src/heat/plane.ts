@@ -1,0 +1,77 @@
+// What the three maps share: the pyramid of the plane, and the domain of each scale.
+import { computed, effect, signal } from '@preact/signals';
+import { toNumber } from '../fmt/number';
+import * as api from '../net/api';
+import { isAbort, Latest } from '../net/http';
+import type { Pyramid } from '../net/types';
+import { logScale } from '../store/prefs';
+import * as state from '../store/state';
+import * as view from '../store/view';
+import { type Domain, roundUp } from './colour';
+
+export interface Plane {
+  session: string;
+  pair: number;
+  at: string;
+  pyramid: Pyramid;
+}
+
+/** The plane on screen; the last one stays until the next has come. */
+export const plane = signal<Plane | null>(null);
+
+const latest = new Latest();
+
+export function followPlane() {
+  effect(() => {
+    const pair = state.pair.value;
+    const session = state.session.value?.id;
+    const at = view.planeText.value;
+    const slice = view.sliceA.value;
+    if (!pair?.shape || !session || slice.shape.length !== pair.shape.length) {
+      plane.value = null;
+      return;
+    }
+    if (pair.shape.some((size) => size === 0)) {
+      plane.value = null;
+      return;
+    }
+    const current = plane.peek();
+    if (current?.pair === pair.id && current.at === at && current.pyramid.v === pair.v) return;
+    const signal = latest.next();
+    api
+      .pyramid(session, pair.id, at, signal)
+      .then((pyramid) => {
+        plane.value = { session, pair: pair.id, at, pyramid };
+      })
+      .catch((error) => {
+        if (!isAbort(error)) plane.value = null;
+      });
+  });
+}
+
+const LOG_DECADES = 1e-5;
+
+const sizeOf = (...values: number[]) =>
+  values.reduce(
+    (most, value) => (Number.isFinite(value) ? Math.max(most, Math.abs(value)) : most),
+    0,
+  );
+
+/** a and b share one range, so that equal colours are equal values. */
+export const valueDomain = computed<Domain>(() => {
+  const domain = plane.value?.pyramid.domain;
+  const ends = [domain?.a, domain?.b].flatMap((each) => (each ? [each] : []));
+  const inner = sizeOf(...ends.flatMap((each) => [toNumber(each.p1), toNumber(each.p99)]));
+  const outer = sizeOf(...ends.flatMap((each) => [toNumber(each.min), toNumber(each.max)]));
+  return { scale: 'value', low: 0, limit: roundUp(inner > 0 ? inner : outer), log: false };
+});
+
+export const diffDomain = computed<Domain>(() => {
+  const d = plane.value?.pyramid.domain.d;
+  const max = d ? sizeOf(toNumber(d.max)) : 0;
+  const p99 = d ? sizeOf(toNumber(d.p99)) : 0;
+  const limit = roundUp(logScale.value ? max : p99 > 0 ? p99 : max);
+  const typical = p99 > 0 ? p99 / 1000 : limit * LOG_DECADES;
+  const low = Math.max(limit * 1e-7, Math.min(typical, limit / 100));
+  return { scale: 'diff', low: 10 ** Math.floor(Math.log10(low)), limit, log: logScale.value };
+});

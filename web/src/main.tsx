@@ -1,0 +1,69 @@
+// Starts the page: the token, the theme, what the URL asks for.
+import { effect } from '@preact/signals';
+import { render } from 'preact';
+import { App } from './app';
+import { listen } from './dnd/pointer';
+import { followPlane } from './heat/plane';
+import { listenToKeys } from './keys/keys';
+import * as api from './net/api';
+import { takeToken } from './net/http';
+import { followPair, wantPlace } from './store/pair';
+import { watchTheme } from './store/prefs';
+import { followProbe } from './store/probe';
+import { failed, leaveSession, openSession } from './store/session';
+import * as state from './store/state';
+import { keepUrl, readHash, readZoom } from './store/url';
+import './styles/tokens.css';
+import './styles/base.css';
+import './styles/frame.css';
+import './styles/list.css';
+import './styles/detail.css';
+import './styles/maps.css';
+import './styles/values.css';
+import './styles/dialogs.css';
+import './styles/open.css';
+
+async function go(hash: string) {
+  const place = readHash(hash);
+  wantPlace(place.at, readZoom(hash));
+  if (place.session === null) {
+    leaveSession();
+    return;
+  }
+  if (place.session === state.session.value?.id && place.pair !== null)
+    state.openPair.value = place.pair;
+  else await openSession(place.session, place.pair);
+}
+
+async function start() {
+  watchTheme();
+  const hash = takeToken(location.hash);
+  if (hash !== location.hash) history.replaceState(null, '', hash || location.pathname);
+  render(<App />, document.getElementById('app')!);
+  listen();
+  listenToKeys();
+  followPair();
+  followProbe();
+  followPlane();
+  try {
+    state.health.value = await api.health();
+    const asked = new URLSearchParams(hash.slice(1)).get('s');
+    if (asked) await go(hash);
+    else if (state.health.value.open) await openSession(state.health.value.open);
+  } catch (error) {
+    failed(error);
+  }
+  keepUrl();
+  window.addEventListener('popstate', () => go(location.hash));
+  effect(() => {
+    const session = state.session.value;
+    const names = session
+      ? [session.a, session.b].map((side) => side.map((source) => source.name).join(', '))
+      : [];
+    document.title = session
+      ? `${names.filter(Boolean).join(' vs ')} – Tensor debugger`
+      : 'Tensor debugger';
+  });
+}
+
+start();

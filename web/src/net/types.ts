@@ -1,0 +1,287 @@
+// What the server says, as in docs/http-api.md.
+
+/** A number, or why it is none. */
+export type Num = number | 'nan' | 'inf' | '-inf' | null;
+
+export interface Source {
+  id: string;
+  name: string;
+  kind: 'path' | 'upload';
+  path: string | null;
+  format: string;
+  files: number;
+  bytes: number;
+  tensors: number;
+  elements: number;
+  state: 'ready' | 'stale' | 'gone';
+  problems: { where: string; message: string }[];
+}
+
+export interface Health {
+  version: string;
+  threads: number;
+  limits: { upload: number; chunk: number; slice: number; json: number };
+  formats: { name: string; summary: string; extensions?: string[] }[];
+  matchers: { name: string; summary: string }[];
+  exports: string[];
+  stages: string[];
+  roots: string[];
+  open: string | null;
+}
+
+export interface FsList {
+  dir: string;
+  parent: string | null;
+  entries: {
+    name: string;
+    path: string;
+    kind: 'file' | 'folder';
+    bytes: number;
+    format: string | null;
+  }[];
+  more: boolean;
+}
+
+export type Mode = 'compare' | 'explore' | 'mixed';
+export type State =
+  | 'matching'
+  | 'comparing'
+  | 'explaining'
+  | 'done'
+  | 'failed'
+  | 'cancelled'
+  | 'stale';
+
+export interface Policy {
+  atol: number | null;
+  rtol: number | null;
+  equalNan: boolean;
+}
+
+export interface Match {
+  strategies: string[];
+  fuzzyThreshold: number | null;
+  align: boolean;
+  regex?: string | null;
+}
+
+export interface Finding {
+  code: string;
+  pair: number;
+  confidence: number;
+  explanation: string;
+  parameters: Record<string, unknown>;
+  residualBefore: Num;
+  residualAfter: Num;
+  convention?: boolean;
+}
+
+export interface Divergence {
+  pair: number;
+  created: boolean;
+  explanation: string;
+}
+
+export interface Session {
+  id: string;
+  name: string;
+  mode: Mode;
+  rev: number;
+  run: number;
+  state: State;
+  error: string | null;
+  job: string | null;
+  created: number;
+  updated: number;
+  a: Source[];
+  b: Source[];
+  policy: Policy;
+  match: Match;
+  fingerprint: string;
+  progress: {
+    done: number;
+    of: number;
+    bytes: number;
+    bytesTotal: number;
+    bytesPerSec: number;
+    etaMs: number | null;
+  };
+  summary: Summary;
+  firstDivergence: Divergence | null;
+  nextDivergences: Divergence[];
+  findings: Finding[];
+  notes: string[];
+  ordered: boolean;
+}
+
+export interface Summary {
+  pairs: number;
+  identical: number;
+  equal: number;
+  close: number;
+  different: number;
+  incomparable: number;
+  error: number;
+  pending: number;
+  onlyA: number;
+  onlyB: number;
+  verdict: 'same' | 'close' | 'different' | 'trouble' | null;
+}
+
+export interface Recent {
+  id: string;
+  name: string;
+  mode: Mode;
+  state: State;
+  verdict: Summary['verdict'];
+  pairs: number;
+  created: number;
+  updated: number;
+  a: string;
+  b: string;
+  manual?: number;
+}
+
+export interface Step {
+  op: string;
+  [key: string]: unknown;
+}
+
+export interface Side {
+  name: string;
+  dtype: string;
+  shape: number[];
+  strides: number[] | null;
+  bytes: number;
+  stats: Record<'mean' | 'std' | 'min' | 'max' | 'norm' | 'zeros' | 'nan' | 'inf', Num> | null;
+}
+
+export interface Metrics {
+  compared: number;
+  equal: number;
+  maxAbs: Num;
+  at: number[] | null;
+  aThere: Num;
+  bThere: Num;
+  meanAbs: Num;
+  mse: Num;
+  rmse: Num;
+  maxRel: Num;
+  meanRel: Num;
+  relL2: Num;
+  cosine: Num;
+  pcc: Num;
+  normRatio: Num;
+  snrDb: Num;
+  ulpMax: Num;
+  beyond: number;
+  nonfiniteMismatch: number;
+  nonfiniteAgreeing: number;
+  atol: Num;
+  rtol: Num;
+  rtolNeeded: Num;
+  ratio: Num;
+}
+
+export interface Pair {
+  id: number;
+  status: string;
+  verdict: string | null;
+  layer: number | null;
+  stage: string | null;
+  matchedBy: string;
+  message: string | null;
+  note: string | null;
+  a: Side | null;
+  b: Side | null;
+  shape: number[] | null;
+  transforms: { a: Step[]; b: Step[] };
+  metrics: Metrics | null;
+  introduced: boolean | null;
+  findings: Finding[];
+  numpy: { a: string | null; b: string | null };
+  v: string;
+}
+
+export interface Value {
+  text: string;
+  value: Num;
+  bits: string;
+}
+
+export interface Element {
+  at: number[];
+  flat: string;
+  a: Value | null;
+  b: Value | null;
+  diff: Num;
+  rel: Num;
+  ulp: Num;
+  tolerance: Num;
+  ratio: Num;
+}
+
+export interface Domain {
+  min: Num;
+  max: Num;
+  p1: Num;
+  p99: Num;
+}
+
+export interface Pyramid {
+  w: number;
+  h: number;
+  tile: number;
+  levels: number;
+  domain: Partial<Record<'a' | 'b' | 'd', Domain>>;
+  v: string;
+}
+
+export interface Histogram {
+  of: string;
+  scale: 'log2' | 'linear';
+  edges: Num[];
+  counts: number[];
+  under: number;
+  over: number;
+  zero: number;
+  nonfinite: number;
+}
+
+export interface Hit {
+  flat: string;
+  at: number[];
+  a: Num;
+  b: Num;
+  distance?: Num;
+}
+
+export interface Found {
+  hits: Hit[];
+  scanned: number;
+  done: boolean;
+  next: string | null;
+}
+
+export interface AxisProfile {
+  axis: number;
+  size: number;
+  perBin: number;
+  maxAbs: Num[];
+  meanAbs: Num[];
+  nonfinite: number[];
+}
+
+export interface Pairings {
+  fingerprint: string;
+  pairs: { a: string; b: string; by: string }[];
+  only: boolean;
+  stale: { a: string; b: string; why: string }[];
+}
+
+export interface Started {
+  id: string;
+  rev: number;
+  run: number;
+  job: string | null;
+}

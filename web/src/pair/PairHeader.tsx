@@ -1,0 +1,199 @@
+// The head of a pair: names, status, shapes before and after with every step as a chip.
+import { useSignal } from '@preact/signals';
+import { times, toNumber } from '../fmt/number';
+import { shapeText } from '../fmt/shape';
+import { stepText } from '../fmt/steps';
+import type { Pair, Side, Step } from '../net/types';
+import { unpair, walk } from '../store/deeds';
+import * as state from '../store/state';
+import { classOf, type Status, statusText } from '../store/status';
+import { Badge, Icon, SideMark } from '../ui/parts';
+import { copyNumpy } from './jumps';
+import { NoteEditor } from './Note';
+import { TransformEditor } from './Transforms';
+
+/** The name with layer and stage in bold, the rest quiet. */
+function Path({ pair }: { pair: Pair }) {
+  const name = pair.a?.name ?? pair.b?.name ?? '';
+  const stage = pair.stage ?? '';
+  const at = stage ? name.lastIndexOf(stage) : -1;
+  const other = pair.a && pair.b && pair.a.name !== pair.b.name ? pair.b.name : null;
+  return (
+    <span class="path clip" title={other ? `${name} ↔ ${other}` : name}>
+      {at < 0 ? (
+        name
+      ) : (
+        <>
+          <em>{name.slice(0, at)}</em>
+          {stage}
+          <em>{name.slice(at + stage.length)}</em>
+        </>
+      )}
+      {other && <em> ↔ {other}</em>}
+    </span>
+  );
+}
+
+function StatusBadge({ pair }: { pair: Pair }) {
+  const kind = classOf(pair.status as Status);
+  const ratio = toNumber(pair.metrics?.ratio ?? null);
+  const tail = kind === 'bad' && !Number.isNaN(ratio) ? ` ${times(ratio)}` : '';
+  return (
+    <Badge kind={kind}>
+      {statusText(pair.status)}
+      {tail}
+    </Badge>
+  );
+}
+
+const introducedText = (introduced: boolean | null) =>
+  introduced === null
+    ? null
+    : introduced
+      ? 'Introduced here: its inputs match'
+      : 'Carried here: an input differs already';
+
+function SideLine({ side, data, steps }: { side: 'a' | 'b'; data: Side | null; steps: Step[] }) {
+  return (
+    <>
+      <SideMark side={side} small />
+      {data ? (
+        <>
+          <span class="sh">{shapeText(data.shape)}</span>
+          <span class="t3">{data.dtype}</span>
+          {steps.map((step, i) => (
+            <span key={i} class="step">
+              {stepText(step)}
+            </span>
+          ))}
+        </>
+      ) : (
+        <span class="t3">not in {side.toUpperCase()}</span>
+      )}
+    </>
+  );
+}
+
+function Actions({ pair, onNote }: { pair: Pair; onNote: () => void }) {
+  return (
+    <span class="acts">
+      <button
+        type="button"
+        class={`btn g sm ${pair.note ? 'on' : ''}`}
+        aria-label="Note on this pair"
+        title={pair.note ?? 'Note on this pair'}
+        onClick={onNote}
+      >
+        <Icon name="note" />
+      </button>
+      <button
+        type="button"
+        class="btn g sm"
+        aria-label="Copy as NumPy expression"
+        title="Copy as NumPy expression (Shift+Y)"
+        onClick={copyNumpy}
+      >
+        <Icon name="copy" />
+      </button>
+      {pair.a && pair.b && state.session.value?.mode !== 'explore' && (
+        <button
+          type="button"
+          class="btn g sm"
+          aria-label="Unpair"
+          title="Unpair (U)"
+          onClick={() => unpair(pair.id)}
+        >
+          <Icon name="x" />
+        </button>
+      )}
+      <button type="button" class="btn sm" aria-keyshortcuts="K" onClick={() => walk(-1, false)}>
+        <Icon name="up" />
+        <span class="vh">Previous pair</span>
+        <kbd aria-hidden="true">K</kbd>
+      </button>
+      <button type="button" class="btn sm" aria-keyshortcuts="J" onClick={() => walk(1, false)}>
+        <Icon name="chev" />
+        <span class="vh">Next pair</span>
+        <kbd aria-hidden="true">J</kbd>
+      </button>
+    </span>
+  );
+}
+
+export function PairHeader({ pair }: { pair: Pair }) {
+  const editing = useSignal<'' | 'note' | 'steps'>('');
+  const introduced = introducedText(pair.introduced);
+  const { a, b } = pair.transforms;
+  const finding = pair.findings[0];
+  const isSame = (x: readonly number[], y: readonly number[]) => x.join() === y.join();
+  const changed =
+    pair.shape &&
+    !(pair.a && isSame(pair.a.shape, pair.shape) && pair.b && isSame(pair.b.shape, pair.shape));
+  return (
+    <section class="ph" aria-label="Pair">
+      <h2>
+        <Path pair={pair} />
+        <StatusBadge pair={pair} />
+        {introduced && <span class="badge n hide-s">{introduced}</span>}
+      </h2>
+      <Actions
+        pair={pair}
+        onNote={() => {
+          editing.value = editing.value === 'note' ? '' : 'note';
+        }}
+      />
+      <div class="xf">
+        <SideLine side="a" data={pair.a} steps={a} />
+        {pair.b && pair.a && <span class="t3 arrow">↔</span>}
+        {state.session.value?.mode !== 'explore' || pair.b ? (
+          <SideLine side="b" data={pair.b} steps={b} />
+        ) : null}
+        {changed && (
+          <span class="t3 hide-s">
+            compared as <span class="sh">{shapeText(pair.shape!)}</span>
+            {pair.matchedBy === 'manual' ? ', paired by hand' : `, paired by ${pair.matchedBy}`}
+          </span>
+        )}
+        {pair.a && pair.b && (
+          <button
+            type="button"
+            class="btn g sm"
+            aria-label="Edit layout steps"
+            onClick={() => {
+              editing.value = editing.value === 'steps' ? '' : 'steps';
+            }}
+          >
+            <Icon name="edit" />
+          </button>
+        )}
+      </div>
+      {(finding || pair.message) && (
+        <div class="finding">
+          {finding && <b>{finding.explanation}</b>}
+          {finding && (
+            <span class="t3">
+              {finding.code.replaceAll('_', ' ')}, {Math.round(100 * finding.confidence)} % sure
+            </span>
+          )}
+          {pair.message && <span>{pair.message}</span>}
+        </div>
+      )}
+      {editing.value === 'note' && (
+        <NoteEditor
+          pair={pair}
+          onClose={() => {
+            editing.value = '';
+          }}
+        />
+      )}
+      {editing.value === 'steps' && (
+        <TransformEditor
+          pair={pair}
+          onClose={() => {
+            editing.value = '';
+          }}
+        />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,98 @@
+// The elements that differ most, and the error along each axis: two tabs of one card.
+import { useSignal } from '@preact/signals';
+import { count, num } from '../fmt/number';
+import { useFetched } from '../grid/use';
+import * as api from '../net/api';
+import type { Hit, Pair } from '../net/types';
+import { samePlace } from '../store/probe';
+import * as view from '../store/view';
+import { Profiles } from './Profiles';
+
+const WORST = 64;
+
+function WorstTable({ hits }: { hits: Hit[] }) {
+  if (hits.length === 0)
+    return (
+      <div class="empty">
+        <p>No element differs</p>
+      </div>
+    );
+  return (
+    <table class="wt">
+      <thead>
+        <tr>
+          <th scope="col">index</th>
+          <th scope="col">a</th>
+          <th scope="col">b</th>
+          <th scope="col">|Δ|</th>
+        </tr>
+      </thead>
+      <tbody>
+        {hits.map((hit) => (
+          <tr
+            key={hit.flat}
+            class={samePlace(view.cursor.value, hit.at) ? 'here' : ''}
+            onClick={() => view.goTo(hit.at)}
+          >
+            <td>
+              <button type="button" class="idx" onClick={() => view.goTo(hit.at)}>
+                {hit.at.length === 0 ? 'scalar' : hit.at.join(', ')}
+              </button>
+            </td>
+            <td>{num(hit.a)}</td>
+            <td>{num(hit.b, 5)}</td>
+            <td class="d">{num(hit.distance ?? null, 3)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function Worst({ pair }: { pair: Pair }) {
+  const tab = useSignal<'worst' | 'axes'>('worst');
+  const found = useFetched(`${pair.id} ${pair.v}`, (asked) =>
+    api.worst(asked.session, pair.id, WORST, asked.signal),
+  );
+  const beyond = pair.metrics?.beyond ?? 0;
+  return (
+    <div class="card worst">
+      <div class="hd">
+        <fieldset class="seg plain" aria-label="Worst elements or error by axis">
+          <button
+            type="button"
+            aria-pressed={tab.value === 'worst'}
+            onClick={() => {
+              tab.value = 'worst';
+            }}
+          >
+            Worst
+          </button>
+          <button
+            type="button"
+            aria-pressed={tab.value === 'axes'}
+            onClick={() => {
+              tab.value = 'axes';
+            }}
+          >
+            By axis
+          </button>
+        </fieldset>
+        <span class="sp" />
+        <span class="t3">{count(beyond)} beyond tol</span>
+      </div>
+      <div
+        class="scroll"
+        role="group"
+        aria-label={tab.value === 'worst' ? 'Worst elements' : 'Error by axis'}
+        tabIndex={0}
+      >
+        {tab.value === 'worst' ? (
+          found && <WorstTable hits={found.worst} />
+        ) : (
+          <Profiles pair={pair} />
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,99 @@
+// Going to an element: the worst, the next beyond tolerance, an index, a value.
+
+import { flatOf } from '../fmt/shape';
+import * as api from '../net/api';
+import { isAbort, Latest } from '../net/http';
+import { element } from '../store/probe';
+import { failed } from '../store/session';
+import * as state from '../store/state';
+import * as view from '../store/view';
+import type { Wanted } from './wanted';
+
+const latest = new Latest();
+const ROUNDS_MAX = 64;
+
+export function jumpToMax() {
+  const at = state.pair.value?.metrics?.at;
+  if (!at) {
+    state.say('no element differs');
+    return;
+  }
+  view.goTo(at);
+  state.say(`largest difference, at ${at.join(', ')}`);
+}
+
+/** The last thing that was looked for; N goes on with it. */
+let last: Wanted = { in: 'tol' };
+
+/** Searches from the cursor on, and once around; tells what it found. */
+export async function findNext(what: Wanted, dir: 1 | -1, includeHere = false): Promise<boolean> {
+  const session = state.session.value;
+  const pair = state.pair.value;
+  if (!session || !pair?.shape) return false;
+  last = what;
+  const { shape } = view.sliceA.value;
+  const size = shape.reduce((product, each) => product * BigInt(each), 1n);
+  if (size === 0n) return false;
+  const here = flatOf(view.cursor.value, shape);
+  const start = includeHere ? here : (here + BigInt(dir) + size) % size;
+  const wrapped = includeHere ? false : dir > 0 ? start < here : start > here;
+  try {
+    const signal = latest.next();
+    const hit =
+      (await search(session.id, pair.id, { ...what, dir, from: String(start) }, signal)) ??
+      (wrapped ? null : await search(session.id, pair.id, { ...what, dir }, signal));
+    if (!hit) {
+      state.notify({ text: 'Nothing found.' }, 2500);
+      return false;
+    }
+    view.goTo(hit.at);
+    state.say(`found at ${hit.at.join(', ')}`);
+    return true;
+  } catch (error) {
+    if (!isAbort(error)) failed(error);
+    return false;
+  }
+}
+
+async function search(s: string, p: number, what: Record<string, unknown>, signal: AbortSignal) {
+  let ask = what;
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const found = await api.find(s, p, { ...ask, limit: 1 }, signal);
+    if (found.hits.length > 0) return found.hits[0];
+    if (found.done || found.next === null) return null;
+    ask = { ...what, from: found.next };
+  }
+  return null;
+}
+
+export const nextBeyond = (dir: 1 | -1) => findNext({ in: 'tol' }, dir);
+export const findAgain = (dir: 1 | -1) => findNext(last, dir);
+
+export async function copy(text: string, what: string) {
+  try {
+    await navigator.clipboard.writeText(text);
+    state.notify({ text: `Copied ${what}.` }, 2000);
+  } catch {
+    state.notify({ text: `Could not copy: ${text}`, bad: true });
+  }
+}
+
+export function copyValue() {
+  const found = element.value;
+  if (!found) return;
+  const values = [found.a?.text, found.b?.text].filter((text) => text !== undefined);
+  copy(values.join('\t'), 'the values of a and b');
+}
+
+/** The expression that gives this slice in NumPy. */
+export function copyNumpy() {
+  const pair = state.pair.value;
+  if (!pair) return;
+  const lines = (['a', 'b'] as const)
+    .filter((side) => pair.numpy[side])
+    .map((side) => `${side} = ${pair.numpy[side]}`);
+  const at = view.cursor.value;
+  if (pair.shape && at.length > 0 && pair.a && pair.b)
+    lines.push(`a[${at.join(', ')}], b[${at.join(', ')}]`);
+  copy(lines.join('\n'), 'as a NumPy expression');
+}

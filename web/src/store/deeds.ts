@@ -1,0 +1,201 @@
+// What a person can do to the list: walk it, move rows, pair and unpair by hand.
+import type { Deed } from '../dnd/machine';
+import { moved } from '../dnd/machine';
+import * as api from '../net/api';
+import { ApiError } from '../net/http';
+import { failed, groupLabelOf, refresh, rerun } from './session';
+import * as state from './state';
+import { classOfCode } from './status';
+
+/** Opens a pair, and its group so that it can be seen. */
+export function open(id: number) {
+  const row = state.store.value.row(id);
+  if (row < 0) return;
+  state.openPair.value = id;
+  reveal(row);
+  state.focusCode.value = row;
+}
+
+function reveal(row: number) {
+  if (state.flat.value.codes.includes(row)) return;
+  const before = state.closed.value;
+  state.closed.value = new Set();
+  const label = groupLabelOf(row);
+  const next = new Set(before);
+  if (label !== null) next.delete(label);
+  state.closed.value = next;
+}
+
+/** All rows in the order of the screen, as if every group were open. */
+function screenOrder(): Int32Array {
+  const before = state.closed.value;
+  if (before.size === 0) return state.flat.value.codes;
+  state.closed.value = new Set();
+  const { codes } = state.flat.value;
+  state.closed.value = before;
+  return codes;
+}
+
+export function walk(by: 1 | -1, onlyDiverged: boolean) {
+  const store = state.store.value;
+  const codes = screenOrder().filter((code) => code >= 0);
+  const current = state.openPair.value === null ? -1 : store.row(state.openPair.value);
+  let at = codes.indexOf(current);
+  if (at < 0) at = by > 0 ? -1 : codes.length;
+  for (at += by; at >= 0 && at < codes.length; at += by) {
+    if (onlyDiverged && classOfCode[store.status(codes[at])] !== 'bad') continue;
+    open(store.id(codes[at]));
+    return;
+  }
+  state.say(onlyDiverged ? 'no more diverged pairs' : 'end of the list');
+}
+
+export function setClosed(label: string, isClosed: boolean) {
+  const next = new Set(state.closed.value);
+  if (isClosed) next.add(label);
+  else next.delete(label);
+  state.closed.value = next;
+}
+
+export const expandAll = () => {
+  state.closed.value = new Set();
+};
+export const collapseAll = () => {
+  state.closed.value = new Set(state.flat.value.groups.map((group) => group.label));
+};
+
+// --- order ---
+
+function idsInOrder(): number[] {
+  const store = state.store.value;
+  const order = store.column('order');
+  const rows = Array.from({ length: store.n }, (_, row) => row);
+  if (order) rows.sort((x, y) => order[x] - order[y]);
+  return rows.map((row) => store.id(row));
+}
+
+async function keepOrder(ids: readonly number[]) {
+  const session = state.session.value;
+  const store = state.store.value;
+  const order = store.column('order');
+  if (!session || !order) return;
+  ids.forEach((id, place) => {
+    order[store.row(id)] = place;
+  });
+  state.sortBy.value = 'order';
+  state.rowsRev.value++;
+  try {
+    await api.putOrder(session.id, [...ids]);
+    await refresh();
+  } catch (error) {
+    failed(error);
+  }
+}
+
+export function moveRow(id: number, by: 1 | -1) {
+  const store = state.store.value;
+  const codes = state.flat.value.codes.filter((code) => code >= 0);
+  const at = codes.indexOf(store.row(id));
+  const other = codes[at + by];
+  if (at < 0 || other === undefined) return;
+  perform({ kind: 'move', id, to: store.id(other), after: by > 0 });
+  state.say(
+    `${store.name(store.row(id))} moved ${by > 0 ? 'after' : 'before'} ${store.name(other)}`,
+  );
+}
+
+export const resetOrder = () => {
+  const session = state.session.value;
+  if (session) api.putOrder(session.id, []).then(() => refresh(), failed);
+};
+
+// --- pairing by hand ---
+
+async function setPairings(
+  change: (pairs: { a: string; b: string }[], only: boolean) => { a: string; b: string }[],
+  only?: boolean,
+) {
+  const session = state.session.value;
+  if (!session) return;
+  const now = await api.pairings(session.id);
+  const keepOnly = only ?? now.only;
+  const pairs = change(
+    now.pairs.map(({ a, b }) => ({ a, b })),
+    now.only,
+  );
+  await rerun(api.putPairings(session.id, { pairs, only: keepOnly }));
+}
+
+export async function pairByHand(a: string, b: string) {
+  state.chosenA.value = null;
+  state.chosenB.value = null;
+  try {
+    await setPairings((pairs) => [...pairs.filter((p) => p.a !== a && p.b !== b), { a, b }]);
+    state.notify({ text: `Paired ${a} with ${b}; saved with this session.` });
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** Takes a pair apart: all other pairs are kept, and only those. */
+export async function unpair(id: number) {
+  const store = state.store.value;
+  const row = store.row(id);
+  if (row < 0 || !store.isPair(row)) return;
+  const [a, b] = [store.text('nameA', row), store.text('nameB', row)];
+  const all: { a: string; b: string }[] = [];
+  for (let each = 0; each < store.n; each++)
+    if (store.isPair(each) && each !== row)
+      all.push({ a: store.text('nameA', each), b: store.text('nameB', each) });
+  try {
+    await setPairings(() => all, true);
+    state.notify({
+      text: `Unpaired ${a} and ${b}.`,
+      action: { label: 'Undo', run: () => pairByHand(a, b) },
+    });
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** Pairs the two chosen tensors; says what is missing otherwise. */
+export function pairChosen() {
+  const [a, b] = [state.chosenA.value, state.chosenB.value];
+  if (a !== null && b !== null) pairByHand(a, b);
+  else state.say(`choose a tensor of ${a === null ? 'A' : 'B'} first`);
+}
+
+export async function importPairings(text: string) {
+  const session = state.session.value;
+  if (!session) return;
+  try {
+    const { pairs, fingerprint, only } = JSON.parse(text);
+    if (!Array.isArray(pairs)) throw new Error('not a file of pairings: there is no list "pairs"');
+    await api.putPairings(session.id, { pairs, only: only === true, fingerprint });
+    await rerun(Promise.resolve(session));
+    state.notify({ text: `${pairs.length} pairings imported.` });
+  } catch (error) {
+    const stale = error instanceof ApiError ? error.problem.stale : undefined;
+    if (!stale) return failed(error);
+    const first = stale[0] ? `: ${stale[0].a} ↔ ${stale[0].b}, ${stale[0].why}` : '';
+    state.notify({ text: `${stale.length} pairings no longer fit${first}`, bad: true }, 15_000);
+  }
+}
+
+export function perform(deed: Deed) {
+  if (deed.kind === 'pair') pairByHand(deed.a, deed.b);
+  else keepOrder(moved(idsInOrder(), deed));
+}
+
+/** Swaps the two sides and compares again. */
+export function swapSides() {
+  const session = state.session.value;
+  if (!session || session.mode === 'explore') return;
+  const ids = (side: 'a' | 'b') => session[side].map((source) => source.id);
+  rerun(api.patchSession(session.id, { a: ids('b'), b: ids('a') }));
+}
+
+export function reloadFiles() {
+  const session = state.session.value;
+  if (session) rerun(api.reload(session.id));
+}

@@ -1,0 +1,65 @@
+// The open pair: fetched when another row is opened or its numbers may have changed.
+import { batch, effect, untracked } from '@preact/signals';
+import * as api from '../net/api';
+import { ApiError, isAbort, Latest } from '../net/http';
+import { failed } from './session';
+import * as state from './state';
+import * as view from './view';
+
+const latest = new Latest();
+/** Where the URL wants the cursor of the first pair that opens. */
+let wanted: { at: number[] | null; zoom: view.Window | null } | null = null;
+
+export const wantPlace = (at: number[] | null, zoom: view.Window | null) => {
+  wanted = { at, zoom };
+};
+
+async function load(sessionId: string, id: number) {
+  const signal = latest.next();
+  state.pairBusy.value = true;
+  try {
+    const pair = await api.pair(sessionId, id, signal);
+    if (signal.aborted) return;
+    batch(() => {
+      const another = state.pair.value?.id !== pair.id;
+      state.pair.value = pair;
+      state.pairError.value = null;
+      state.pairBusy.value = false;
+      if (another || view.sliceA.value.at.length !== (pair.shape ?? []).length)
+        view.lookAt(pair, wanted?.at);
+      if (wanted?.zoom) view.zoom.value = wanted.zoom;
+      wanted = null;
+    });
+  } catch (error) {
+    if (isAbort(error)) return;
+    state.pairBusy.value = false;
+    if (error instanceof ApiError) state.pairError.value = error.message;
+    else failed(error);
+  }
+}
+
+/** Keeps the pair in step with what is open and with its row's numbers. */
+export function followPair() {
+  let last = '';
+  effect(() => {
+    const session = state.session.value;
+    const id = state.openPair.value;
+    const rev = state.rowsRev.value;
+    untracked(() => {
+      if (!session || id === null) return;
+      const store = state.store.value;
+      const row = store.row(id);
+      const now = [session.id, id, store.run, row, store.status(row), store.num('maxAbs', row)];
+      // Findings come after the metrics, with the end of the job.
+      const key = `${now.join(' ')} ${session.state === 'done'} ${session.findings.length}`;
+      if (key === last && state.pair.value?.id === id) return;
+      last = key;
+      if (rev > 0) load(session.id, id);
+    });
+  });
+}
+
+export function reloadPair() {
+  const session = state.session.value;
+  if (session && state.openPair.value !== null) load(session.id, state.openPair.value);
+}

@@ -1,0 +1,116 @@
+// All rows of a session as columns: typed arrays and string blobs, never an object for each row.
+import { type Columns, type Numbers, Strings } from '../net/columns';
+
+export class PairStore {
+  n = 0;
+  rev = -1;
+  run = -1;
+  private numbers = new Map<string, Numbers>();
+  private strings = new Map<string, Strings>();
+  /** Texts that changed after the columns came: column → row → text. */
+  private changed = new Map<string, Map<number, string>>();
+  private rowById = new Map<number, number>();
+  private lower: string[] = [];
+
+  /** Takes all rows, or those that changed. */
+  take(columns: Columns) {
+    if (columns.full) this.replace(columns);
+    else this.patch(columns);
+    this.rev = columns.rev;
+    this.run = columns.run;
+  }
+
+  private replace(columns: Columns) {
+    this.n = columns.n;
+    this.numbers = columns.numbers;
+    this.strings = columns.strings;
+    this.changed.clear();
+    this.lower = [];
+    this.rowById.clear();
+    const ids = columns.numbers.get('id');
+    for (let row = 0; row < this.n; row++) this.rowById.set(ids ? ids[row] : row, row);
+  }
+
+  private patch(columns: Columns) {
+    const ids = columns.numbers.get('id')!;
+    for (let i = 0; i < columns.n; i++) {
+      const row = this.rowById.get(ids[i]);
+      if (row === undefined) continue;
+      for (const [name, values] of columns.numbers) {
+        const mine = this.numbers.get(name);
+        if (mine) mine[row] = values[i];
+      }
+      for (const [name, texts] of columns.strings) this.patchText(name, row, texts.at(i));
+    }
+  }
+
+  private patchText(name: string, row: number, text: string) {
+    if (this.text(name, row) === text) return;
+    if (!this.changed.has(name)) this.changed.set(name, new Map());
+    this.changed.get(name)!.set(row, text);
+    delete this.lower[row];
+  }
+
+  num(name: string, row: number): number {
+    const column = this.numbers.get(name);
+    return column ? column[row] : Number.NaN;
+  }
+
+  column(name: string): Numbers | undefined {
+    return this.numbers.get(name);
+  }
+
+  text(name: string, row: number): string {
+    return this.changed.get(name)?.get(row) ?? this.strings.get(name)?.at(row) ?? '';
+  }
+
+  id(row: number): number {
+    return this.num('id', row);
+  }
+
+  row(id: number): number {
+    return this.rowById.get(id) ?? -1;
+  }
+
+  status(row: number): number {
+    return this.num('status', row);
+  }
+
+  /** The name by which a row goes: that of a, or of b where there is no a. */
+  name(row: number): string {
+    return this.text('nameA', row) || this.text('nameB', row);
+  }
+
+  isPair(row: number): boolean {
+    return this.status(row) < 7;
+  }
+
+  /** Both names in lower case, for filters; made once. */
+  haystack(row: number): string {
+    const found = this.lower[row];
+    if (found !== undefined) return found;
+    const a = this.text('nameA', row);
+    const b = this.text('nameB', row);
+    const both = (a === b ? a : `${a}\n${b}`).toLowerCase();
+    this.lower[row] = both;
+    return both;
+  }
+}
+
+/** Columns from plain rows; tests and the single-tensor mode use it. */
+export function columnsOf(rows: Record<string, number | string>[], rev = 1): Columns {
+  const columns: Columns = {
+    rev,
+    run: 1,
+    full: true,
+    n: rows.length,
+    numbers: new Map(),
+    strings: new Map(),
+  };
+  for (const name of Object.keys(rows[0] ?? {})) {
+    const values = rows.map((row) => row[name]);
+    if (typeof values[0] === 'string') columns.strings.set(name, Strings.of(values as string[]));
+    else columns.numbers.set(name, Float64Array.from(values as number[]));
+  }
+  return columns;
+}

@@ -1,0 +1,226 @@
+// Opening a session and following it: rows first, metrics as they come.
+import { batch } from '@preact/signals';
+import * as api from '../net/api';
+import { ApiError, isAbort, Latest, Unreachable, withToken } from '../net/http';
+import type { Session } from '../net/types';
+import { PairStore } from './pairs';
+import * as state from './state';
+
+const RETRY_MS = [500, 1000, 2000, 4000, 8000];
+const QUIET_MS = 150;
+
+let events: EventSource | null = null;
+let refreshTimer = 0;
+const fetching = new Latest();
+
+const isRunning = (session: Session) =>
+  ['matching', 'comparing', 'explaining'].includes(session.state);
+
+/** Where a person should look first: the first divergence, else the first pair. */
+function firstPair(session: Session, store: PairStore): number | null {
+  if (session.firstDivergence) return session.firstDivergence.pair;
+  const order = store.column('order');
+  let best = -1;
+  for (let row = 0; row < store.n; row++)
+    if (best < 0 || (order && order[row] < order[best])) best = row;
+  return best < 0 ? null : store.id(best);
+}
+
+const OPEN_ALL_MAX = 30;
+
+/** Long lists start closed, but for the group of the pair that is open. */
+export function closeGroups(store: PairStore, pair: number | null) {
+  if (store.n <= OPEN_ALL_MAX) return;
+  const before = state.closed.value;
+  state.closed.value = new Set();
+  const labels = new Set(state.flat.value.groups.map((group) => group.label));
+  const row = pair === null ? -1 : store.row(pair);
+  if (row >= 0) labels.delete(groupLabelOf(row) ?? '');
+  state.closed.value = labels.size === 0 ? before : labels;
+}
+
+/** The label of the group that holds a row of the store, as it is grouped now. */
+export function groupLabelOf(row: number): string | null {
+  const { codes, groups } = state.flat.value;
+  let label: string | null = null;
+  for (const code of codes) {
+    if (code < 0) label = groups[-code - 1].label;
+    else if (code === row) return label;
+  }
+  return null;
+}
+
+export async function openSession(id: string, pair: number | null = null) {
+  stopFollowing();
+  const store = new PairStore();
+  try {
+    const signal = fetching.next();
+    const session = await api.session(id, signal);
+    const columns = await api.rows(id, null, signal);
+    store.take(columns);
+    batch(() => {
+      state.connected.value = true;
+      state.store.value = store;
+      state.session.value = session;
+      state.rowsRev.value++;
+      state.chosenA.value = null;
+      state.chosenB.value = null;
+    });
+    const known = pair !== null && store.row(pair) >= 0;
+    const first = known ? pair : firstPair(session, store);
+    closeGroups(store, first);
+    state.openPair.value = first;
+    follow(session, first === null || !known);
+  } catch (error) {
+    if (!isAbort(error)) failed(error);
+  }
+}
+
+export function failed(error: unknown) {
+  if (error instanceof Unreachable) {
+    state.connected.value = false;
+    return;
+  }
+  const hint = error instanceof ApiError && error.problem.hint ? ` ${error.problem.hint}` : '';
+  const text = error instanceof Error ? error.message : String(error);
+  state.notify({ text: text + hint, bad: true }, 12_000);
+}
+
+/** Fetches what changed since the last time. */
+export async function refresh(jumpToDivergence = false) {
+  const current = state.session.value;
+  if (!current) return;
+  try {
+    const signal = fetching.next();
+    const store = state.store.value;
+    const session = await api.session(current.id, signal);
+    const columns = await api.rows(current.id, store.rev < 0 ? null : store.rev, signal);
+    const anew = columns.run !== store.run;
+    const kept = anew ? keptName() : null;
+    store.take(columns);
+    batch(() => {
+      state.connected.value = true;
+      state.session.value = session;
+      state.rowsRev.value++;
+    });
+    if (anew) reopen(kept, session);
+    else if (jumpToDivergence && session.firstDivergence) showFirst(session);
+  } catch (error) {
+    if (!isAbort(error)) failed(error);
+  }
+}
+
+function showFirst(session: Session) {
+  const pair = session.firstDivergence!.pair;
+  closeGroups(state.store.value, pair);
+  state.openPair.value = pair;
+}
+
+const keptName = () => {
+  const row = state.openPair.value === null ? -1 : state.store.value.row(state.openPair.value);
+  return row < 0 ? null : state.store.value.name(row);
+};
+
+/** Pair numbers mean something else after a new run: finds the open pair again by its name. */
+function reopen(name: string | null, session: Session) {
+  const store = state.store.value;
+  state.pair.value = null;
+  for (let row = 0; name !== null && row < store.n; row++) {
+    if (store.name(row) !== name) continue;
+    state.openPair.value = null;
+    state.openPair.value = store.id(row);
+    return;
+  }
+  state.openPair.value = firstPair(session, store);
+}
+
+function refreshSoon(jump: boolean) {
+  clearTimeout(refreshTimer);
+  refreshTimer = window.setTimeout(() => refresh(jump), QUIET_MS);
+}
+
+/** One EventSource for the tab, only while a job runs. */
+export function follow(session: Session, jump = false) {
+  stopFollowing();
+  if (!isRunning(session)) return;
+  const source = new EventSource(withToken(`/sessions/${session.id}/events`));
+  events = source;
+  let failures = 0;
+  source.addEventListener('rev', (event) => {
+    failures = 0;
+    showProgress(JSON.parse((event as MessageEvent<string>).data));
+    refreshSoon(false);
+  });
+  source.addEventListener('job', () => {
+    stopFollowing();
+    refreshSoon(jump);
+  });
+  source.addEventListener('source', () => refreshSoon(false));
+  source.addEventListener('warn', (event) =>
+    state.notify({ text: JSON.parse((event as MessageEvent<string>).data).message }),
+  );
+  source.addEventListener('gone', () => {
+    stopFollowing();
+    state.notify({ text: 'This session was deleted in another tab.', bad: true });
+  });
+  source.onerror = () => {
+    // The stream also ends when all is done; the session says which.
+    stopFollowing();
+    window.setTimeout(() => again(jump), RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
+  };
+}
+
+async function again(jump: boolean) {
+  await refresh(jump);
+  const session = state.session.value;
+  if (session && !events && isRunning(session)) follow(session, jump);
+}
+
+interface News {
+  state: Session['state'];
+  done: number;
+  of: number;
+  bytesPerSec: number;
+  etaMs: number | null;
+}
+
+function showProgress(news: News) {
+  const session = state.session.value;
+  if (!session) return;
+  const { done, of, bytesPerSec, etaMs } = news;
+  state.session.value = {
+    ...session,
+    state: news.state,
+    progress: { ...session.progress, done, of, bytesPerSec, etaMs },
+  };
+}
+
+export function stopFollowing() {
+  events?.close();
+  events = null;
+  clearTimeout(refreshTimer);
+}
+
+/** After a deed that compares again: follow it, and keep what is open. */
+export async function rerun(start: Promise<{ id: string }>) {
+  try {
+    await start;
+    await refresh();
+    const session = state.session.value;
+    if (session) follow(session);
+  } catch (error) {
+    failed(error);
+  }
+}
+
+export function leaveSession() {
+  stopFollowing();
+  fetching.stop();
+  batch(() => {
+    state.session.value = null;
+    state.store.value = new PairStore();
+    state.pair.value = null;
+    state.openPair.value = null;
+    state.filterText.value = '';
+  });
+}

@@ -1,0 +1,78 @@
+// What the page is looking at. Signals only; who changes them is in the files named after the deed.
+import { computed, signal } from '@preact/signals';
+import type { Health, Pair, Session } from '../net/types';
+import { parseFilter } from '../tree/filter';
+import { type Flat, flatten, type GroupBy, type Look, type SortBy } from '../tree/flatten';
+import { PairStore } from './pairs';
+import { CLASSES, type Class } from './status';
+
+export const health = signal<Health | null>(null);
+export const session = signal<Session | null>(null);
+/** One store for each open session; `rowsRev` says that its rows changed. */
+export const store = signal(new PairStore());
+export const rowsRev = signal(0);
+
+export const groupBy = signal<GroupBy>('layer');
+export const sortBy = signal<SortBy>('order');
+export const filterText = signal('');
+export const classes = signal<ReadonlySet<Class>>(new Set(CLASSES));
+export const closed = signal<ReadonlySet<string>>(new Set());
+
+export const filter = computed(() => parseFilter(filterText.value));
+
+export const look = computed<Look>(() => ({
+  group: groupBy.value,
+  sort: sortBy.value,
+  filter: filter.value,
+  classes: classes.value,
+  closed: closed.value,
+}));
+
+export const flat = computed<Flat>(() => {
+  rowsRev.value;
+  return flatten(store.value, look.value);
+});
+
+/** The pair that is open on the right, by its number. */
+export const openPair = signal<number | null>(null);
+/** The row of the tree that has the focus: a code of `flat`. */
+export const focusCode = signal<number | null>(null);
+/** Names of rows chosen for pairing by hand. */
+export const chosenA = signal<string | null>(null);
+export const chosenB = signal<string | null>(null);
+
+/** The open pair in full; the last one stays until the next has come. */
+export const pair = signal<Pair | null>(null);
+export const pairBusy = signal(false);
+export const pairError = signal<string | null>(null);
+
+export const connected = signal(true);
+export type Dialog = 'palette' | 'keys' | 'export' | 'tolerance' | 'matching' | 'find' | 'index';
+export const dialog = signal<Dialog | null>(null);
+/** What was last announced, for the live region. */
+export const announced = signal('');
+/** A passing remark with an optional way out, shown at the top. */
+export interface Notice {
+  text: string;
+  bad?: boolean;
+  action?: { label: string; run: () => void };
+}
+export const notice = signal<Notice | null>(null);
+
+export const say = (text: string) => {
+  announced.value = text;
+};
+
+let noticeTimer = 0;
+export function notify(next: Notice | null, ms = 6000) {
+  clearTimeout(noticeTimer);
+  notice.value = next;
+  if (next) {
+    say(next.text);
+    noticeTimer = window.setTimeout(() => {
+      notice.value = null;
+    }, ms);
+  }
+}
+
+export const exploring = computed(() => session.value?.mode === 'explore');

@@ -1,0 +1,64 @@
+// The statuses of a row, and the five classes in which the page shows them.
+
+export const STATUS = [
+  'pending',
+  'identical',
+  'equal',
+  'close',
+  'different',
+  'incomparable',
+  'error',
+  'only_a',
+  'only_b',
+  'single',
+] as const;
+export type Status = (typeof STATUS)[number];
+
+/** Each has a colour and a glyph of its own. */
+export type Class = 'ok' | 'close' | 'bad' | 'nc' | 'na';
+export const CLASSES: readonly Class[] = ['ok', 'close', 'bad', 'nc', 'na'];
+
+const OF_STATUS: Record<Status, Class> = {
+  pending: 'na',
+  identical: 'ok',
+  equal: 'ok',
+  close: 'close',
+  different: 'bad',
+  incomparable: 'nc',
+  error: 'nc',
+  only_a: 'na',
+  only_b: 'na',
+  single: 'na',
+};
+
+export const classOf = (status: Status): Class => OF_STATUS[status];
+export const classOfCode: readonly Class[] = STATUS.map((status) => OF_STATUS[status]);
+
+export const LABEL: Record<Class, string> = {
+  ok: 'match',
+  close: 'close',
+  bad: 'diverged',
+  nc: 'not comparable',
+  na: 'unpaired',
+};
+export const CHIP: Record<Class, string> = {
+  ok: 'Match',
+  close: 'Close',
+  bad: 'Diverged',
+  nc: 'n/a',
+  na: 'Unpaired',
+};
+
+const WORDS: Record<Status, string> = {
+  pending: 'not compared yet',
+  identical: 'Identical',
+  equal: 'Equal',
+  close: 'Within tolerance',
+  different: 'Diverged',
+  incomparable: 'Not comparable',
+  error: 'Unreadable',
+  only_a: 'Only in A',
+  only_b: 'Only in B',
+  single: 'Tensor',
+};
+export const statusText = (status: string): string => WORDS[status as Status] ?? status;

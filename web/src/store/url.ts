@@ -1,0 +1,86 @@
+// The URL carries the view: #s=SESSION&p=20&at=2,84,2529&plane=1,2&z=0:192,2400:2688&v=2d…
+import { batch, effect } from '@preact/signals';
+import * as state from './state';
+import { CLASSES, type Class } from './status';
+import * as view from './view';
+
+export interface Place {
+  session: string | null;
+  pair: number | null;
+  at: number[] | null;
+}
+
+const GROUPS = ['layer', 'name', 'similarity', 'none'] as const;
+const SORTS = ['order', 'name', 'similarity', 'difference', 'size'] as const;
+const VIEWS = ['1d', '2d', 'flat'] as const;
+
+const pick = <T extends string>(list: readonly T[], word: string | null): T | null =>
+  list.find((each) => each === word) ?? null;
+
+export function readHash(hash: string): Place {
+  const fields = new URLSearchParams(hash.replace(/^#/, ''));
+  batch(() => {
+    state.groupBy.value = pick(GROUPS, fields.get('g')) ?? 'layer';
+    state.sortBy.value = pick(SORTS, fields.get('o')) ?? 'order';
+    state.filterText.value = fields.get('q') ?? '';
+    view.valueView.value = pick(VIEWS, fields.get('v')) ?? '2d';
+    const shown = fields.get('c');
+    state.classes.value = new Set(
+      shown === null ? CLASSES : CLASSES.filter((each) => shown.split(',').includes(each)),
+    );
+  });
+  const pair = fields.get('p');
+  const at = fields.get('at');
+  return {
+    session: fields.get('s'),
+    pair: pair === null ? null : Number(pair),
+    at: at === null || !/^\d+(,\d+)*$/.test(at) ? null : at.split(',').map(Number),
+  };
+}
+
+/** The window of the heat maps, when the URL has one that fits. */
+export function readZoom(hash: string): view.Window | null {
+  const words = new URLSearchParams(hash.replace(/^#/, '')).get('z')?.match(/\d+(\.\d+)?/g);
+  if (words?.length !== 4) return null;
+  const [y0, y1, x0, x1] = words.map(Number);
+  return { y: { from: y0, to: y1 }, x: { from: x0, to: x1 } };
+}
+
+const short = (value: number) => String(Math.round(value * 100) / 100);
+
+export function hashOf(): string {
+  const session = state.session.value;
+  if (!session) return '';
+  const fields = new URLSearchParams({ s: session.id });
+  if (state.openPair.value !== null) fields.set('p', String(state.openPair.value));
+  const slice = view.sliceA.value;
+  if (slice.at.length > 0) fields.set('at', slice.at.join(','));
+  const { y, x } = view.zoom.value;
+  const { h, w } = view.planeSize(slice);
+  if (y.from > 0 || x.from > 0 || y.to < h || x.to < w)
+    fields.set('z', [y.from, y.to, x.from, x.to].map(short).join(','));
+  if (view.valueView.value !== '2d') fields.set('v', view.valueView.value);
+  if (state.groupBy.value !== 'layer') fields.set('g', state.groupBy.value);
+  if (state.sortBy.value !== 'order') fields.set('o', state.sortBy.value);
+  if (state.filterText.value) fields.set('q', state.filterText.value);
+  const shown: Class[] = CLASSES.filter((each) => state.classes.value.has(each));
+  if (shown.length < CLASSES.length) fields.set('c', shown.join(','));
+  return `#${fields.toString().replaceAll('%2C', ',')}`;
+}
+
+/** Writes the view into the address; another pair is a step that Back takes back. */
+export function keepUrl() {
+  let lastPair = state.openPair.value;
+  let timer = 0;
+  effect(() => {
+    const hash = hashOf();
+    const isStep = lastPair !== null && state.openPair.value !== lastPair;
+    lastPair = state.openPair.value;
+    clearTimeout(timer);
+    const write = (how: 'pushState' | 'replaceState') => {
+      if (hash !== location.hash) history[how](null, '', hash || location.pathname);
+    };
+    if (isStep) write('pushState');
+    else timer = window.setTimeout(() => write('replaceState'), 120);
+  });
+}

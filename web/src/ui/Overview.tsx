@@ -1,0 +1,77 @@
+// The strip below the top bar: the verdict in words, counts, and the error over layers.
+import { ErrorChart } from '../charts/ErrorChart';
+import { count } from '../fmt/number';
+import { open } from '../store/deeds';
+import * as state from '../store/state';
+import { CLASSES, type Class, LABEL } from '../store/status';
+import { Glyph, Stack } from './parts';
+import { verdictOf } from './verdict';
+
+function counts(): Record<Class, number> {
+  const s = state.session.value!.summary;
+  return {
+    ok: s.identical + s.equal,
+    close: s.close,
+    bad: s.different,
+    nc: s.incomparable + s.error,
+    na: s.onlyA + s.onlyB,
+  };
+}
+
+function Legend() {
+  const found = counts();
+  const shown = CLASSES.filter((kind) => found[kind] > 0 || kind === 'ok' || kind === 'bad');
+  return (
+    <div class="legend">
+      {shown.map((kind) => (
+        <span key={kind} title={LABEL[kind]}>
+          <Glyph kind={kind} size="s" />
+          <b>{count(found[kind])}</b>
+          <span class="lb">{kind === 'nc' ? 'n/a' : LABEL[kind]}</span>
+        </span>
+      ))}
+    </div>
+  );
+}
+
+export function Overview() {
+  state.rowsRev.value;
+  const session = state.session.value!;
+  const verdict = verdictOf(session, state.store.value);
+  const found = counts();
+  const notes = session.notes.join('; ');
+  return (
+    <section class="over" aria-label="Overview">
+      <div class="verdict">
+        <h1>
+          <Glyph kind={verdict.kind} />
+          <span class="clip" title={verdict.head}>
+            {verdict.head}
+          </span>
+        </h1>
+        <p class="clip">
+          {verdict.at && (
+            <>
+              First at{' '}
+              <button type="button" class="lnk" onClick={() => open(verdict.at!.id)}>
+                {verdict.at.name}
+              </button>
+              ,{' '}
+            </>
+          )}
+          {verdict.before}
+        </p>
+        <div class="stack" role="img" aria-label="Share of pairs by status">
+          <Stack classes={CLASSES.map((kind) => found[kind])} kinds={CLASSES} />
+        </div>
+        <Legend />
+        {(verdict.finding || notes) && (
+          <p class="clip hide-s why" title={`${verdict.finding}${notes ? `\n${notes}` : ''}`}>
+            {verdict.finding || notes}
+          </p>
+        )}
+      </div>
+      <ErrorChart />
+    </section>
+  );
+}

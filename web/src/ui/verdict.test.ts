@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import type { Session } from '../net/types';
+import { columnsOf, PairStore } from '../store/pairs';
+import { verdictOf } from './verdict';
+
+const store = new PairStore();
+store.take(
+  columnsOf([
+    { id: 0, order: 0, status: 3, layer: 0, stage: 'query', nameA: '0_query', nameB: '0_query' },
+    { id: 1, order: 1, status: 1, layer: 0, stage: 'key', nameA: '0_key', nameB: '0_key' },
+    { id: 2, order: 2, status: 4, layer: 1, stage: 'query', nameA: '1_query', nameB: '1_query' },
+  ]),
+);
+
+const session = (more: Partial<Session>, verdict: Session['summary']['verdict'] = 'different') =>
+  ({
+    mode: 'compare',
+    state: 'done',
+    error: null,
+    firstDivergence: null,
+    findings: [],
+    a: [],
+    b: [],
+    progress: { done: 1, of: 3 },
+    summary: {
+      pairs: 3,
+      identical: 1,
+      equal: 0,
+      close: 1,
+      different: 1,
+      incomparable: 0,
+      error: 0,
+      pending: 0,
+      onlyA: 0,
+      onlyB: 0,
+      verdict,
+    },
+    ...more,
+  }) as unknown as Session;
+
+test('where, and why', () => {
+  const first = { pair: 2, created: true, explanation: 'its inputs agree' };
+  const finding = { code: 'scale', pair: 2, explanation: 'b = 0.125 × a' };
+  const found = verdictOf(session({ firstDivergence: first, findings: [finding as never] }), store);
+  expect(found).toEqual({
+    kind: 'bad',
+    head: 'Diverges in layer 1',
+    at: { id: 2, name: 'query' },
+    before: 'all 2 pairs before it match',
+    finding: 'b = 0.125 × a',
+  });
+});
+
+test.each([
+  [session({ state: 'comparing' }, null), 'Comparing…', '1 of 3 pairs'],
+  [session({ state: 'failed', error: 'no such file' }), 'Could not compare', 'no such file'],
+  [session({}, 'same'), 'Identical', 'all 3 pairs have the same values'],
+  [session({}, 'close'), 'Agree within tolerance', '1 pairs are equal, 1 differ by rounding'],
+  [session({}), '1 pairs differ', 'no single step stands out'],
+])('verdict %#', (given, head, before) => {
+  expect(verdictOf(given, store)).toMatchObject({ head, before });
+});

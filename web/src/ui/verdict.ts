@@ -1,0 +1,123 @@
+// The verdict in words, from what the server says.
+import { count } from '../fmt/number';
+import type { Session } from '../net/types';
+import type { PairStore } from '../store/pairs';
+import { type Class, classOfCode } from '../store/status';
+
+export interface Verdict {
+  kind: Class;
+  head: string;
+  /** The pair to go to, and what it is called. */
+  at: { id: number; name: string } | null;
+  before: string;
+  finding: string;
+}
+
+const RUNNING: Record<string, string> = {
+  matching: 'Pairing tensors…',
+  comparing: 'Comparing…',
+  explaining: 'Looking for the cause…',
+};
+
+/** How many pairs stand before a row in execution order, and how many of them diverge. */
+function before(store: PairStore, row: number): { all: number; bad: number } {
+  const order = store.column('order');
+  const found = { all: 0, bad: 0 };
+  if (!order) return found;
+  for (let each = 0; each < store.n; each++) {
+    if (order[each] >= order[row] || !store.isPair(each)) continue;
+    found.all++;
+    if (classOfCode[store.status(each)] === 'bad') found.bad++;
+  }
+  return found;
+}
+
+function beforeText(store: PairStore, row: number): string {
+  const { all, bad } = before(store, row);
+  if (all === 0) return 'the first pair of all';
+  if (bad === 0)
+    return all === 1 ? 'the pair before it matches' : `all ${count(all)} pairs before it match`;
+  return `${count(bad)} of ${count(all)} pairs before it differ by rounding`;
+}
+
+function diverged(session: Session, store: PairStore): Verdict | null {
+  const first = session.firstDivergence;
+  const row = first ? store.row(first.pair) : -1;
+  if (!first || row < 0) return null;
+  const layer = store.num('layer', row);
+  const stage = store.text('stage', row);
+  const name = store.name(row);
+  const finding = session.findings.find((each) => each.pair === first.pair);
+  return {
+    kind: 'bad',
+    head: layer >= 0 ? `Diverges in layer ${layer}` : `Diverges at ${name}`,
+    at: { id: first.pair, name: layer >= 0 && stage ? stage : name },
+    before: beforeText(store, row),
+    finding: finding?.explanation ?? first.explanation,
+  };
+}
+
+const plain = (kind: Class, head: string, text = ''): Verdict => ({
+  kind,
+  head,
+  at: null,
+  before: text,
+  finding: '',
+});
+
+export function verdictOf(session: Session, store: PairStore): Verdict {
+  const { summary } = session;
+  if (session.state === 'failed') return plain('nc', 'Could not compare', session.error ?? '');
+  if (session.mode === 'explore') return exploring(session);
+  const first = diverged(session, store);
+  if (first) return first;
+  const running = RUNNING[session.state];
+  if (running) return plain('na', running, progressText(session));
+  if (session.state === 'cancelled')
+    return plain('na', 'Cancelled', `${count(summary.pending)} pairs were not compared`);
+  const unpaired = summary.onlyA + summary.onlyB;
+  if (summary.verdict === 'trouble')
+    return plain('nc', 'Some tensors could not be compared', troubleText(session));
+  if (summary.pairs === 0)
+    return plain('nc', 'No pairs', 'the names share nothing: pair by hand, or change the matching');
+  if (summary.verdict === 'same')
+    return plain('ok', 'Identical', `all ${count(summary.pairs)} pairs have the same values`);
+  if (summary.verdict === 'close')
+    return plain('close', 'Agree within tolerance', agreeText(session));
+  if (summary.different > 0)
+    return plain('bad', `${count(summary.different)} pairs differ`, 'no single step stands out');
+  return plain(
+    'bad',
+    `${count(unpaired)} tensors have no partner`,
+    'all pairs agree within tolerance',
+  );
+}
+
+function exploring(session: Session): Verdict {
+  const tensors = session.a.reduce((sum, source) => sum + source.tensors, 0);
+  const { pairs, identical, equal } = session.summary;
+  const same = identical + equal;
+  const text =
+    same > 0
+      ? `${count(same)} of ${count(pairs)} pairs hold the same values`
+      : `${count(pairs)} pairs of tensors, every one with every other`;
+  return plain('na', `${count(tensors)} tensors`, text);
+}
+
+const troubleText = ({ summary }: Session) =>
+  [
+    summary.error > 0 ? `${count(summary.error)} unreadable` : '',
+    summary.incomparable > 0 ? `${count(summary.incomparable)} without a common layout` : '',
+  ]
+    .filter(Boolean)
+    .join(', ');
+
+const agreeText = ({ summary }: Session) => {
+  const same = summary.identical + summary.equal;
+  return same > 0
+    ? `${count(same)} pairs are equal, ${count(summary.close)} differ by rounding`
+    : `${count(summary.close)} pairs differ by rounding only`;
+};
+
+const progressText = ({ progress }: Session) =>
+  progress.of > 0 ? `${count(progress.done)} of ${count(progress.of)} pairs` : '';

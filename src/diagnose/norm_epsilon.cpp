@@ -17,9 +17,8 @@
 namespace tensordiff {
 namespace {
 
-constexpr int kTurns = 24;  // Each shrinks what is left by more than half where β is small.
-constexpr double kSettled =
-    0.99;  // A turn that leaves more than this of what was left is the last.
+constexpr int kTurns = 300;  // Each shrinks what is left by half where β is small, by less else.
+constexpr double kSettled = 0.999;  // A turn that leaves more than this of it is the last.
 constexpr uint64_t kTokensMin = 4;
 
 struct NormFit {

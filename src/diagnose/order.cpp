@@ -1,9 +1,9 @@
 // In which order the steps of a run were computed, and which of them feed which.
 //
-// Names give the layer and what a step computes (its role). Where they give it for every step of
-// the layers, the order of a transformer layer holds; else the order of capture, since hooks fire
-// as steps finish. What feeds a step is known for the roles; else all that came before it in its
-// layer and the last step of the layer before do.
+// Names give the layer and what a step computes (its role). Hooks fire as steps finish, so the
+// order of capture holds where the file has kept it; else that of a transformer layer. What feeds a
+// step is known for the roles; else all that came before it in its layer and the last step of the
+// layer before do.
 
 #include <algorithm>
 #include <array>
@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "diagnose/site.h"
+#include "match/canonical.h"
 
 namespace tensordiff {
 namespace {
@@ -105,7 +106,36 @@ bool ends_with_word(std::string_view name, std::string_view ending) {
 // Without what pairing put behind it: "c_attn[0:96]", "c_attn [q]".
 std::string_view bare(std::string_view name) { return name.substr(0, name.find_first_of("[ ")); }
 
-Role role_named(std::string_view name) {
+// What the tables of pairing know of a name; nothing where they do not know it.
+std::optional<Role> conventional_role(std::string_view name) {
+  constexpr std::pair<std::string_view, Role> kRoles[] = {
+      {"attn_norm", Role::attention_norm},
+      {"q", Role::query},
+      {"k", Role::key},
+      {"v", Role::value},
+      {"qkv", Role::fused_qkv},
+      {"attn_heads", Role::attention},
+      {"attn_out", Role::attention_output},
+      {"mlp_norm", Role::mlp_norm},
+      {"gate", Role::gate},
+      {"up", Role::up},
+      {"act", Role::activation},
+      {"down", Role::mlp_output},
+      {"mlp", Role::mlp_output},
+      {"output", Role::block_output},
+      {"tokens", Role::embedding},
+      {"positions", Role::embedding},
+      {"final_norm", Role::final_norm},
+      {"head", Role::logits},
+  };
+  const std::optional<CanonicalName> known = canonical_name(name);
+  if (!known || !known->parameter.empty()) return std::nullopt;
+  for (const auto& [spelling, role] : kRoles)
+    if (known->role == spelling) return role;
+  return Role::other;
+}
+
+std::optional<Role> role_named(std::string_view name) {
   const std::string plain = lower(bare(name));
   for (const RoleName& row : kRoleNames)
     if (ends_with_word(plain, row.ending)) return row.role;
@@ -113,7 +143,7 @@ Role role_named(std::string_view name) {
   const std::size_t dot = plain.rfind('.');
   const bool numbered =
       dot != std::string::npos && all_digits(std::string_view(plain).substr(dot + 1));
-  return numbered ? Role::block_output : Role::other;
+  return numbered ? Role::block_output : conventional_role(plain);
 }
 
 // What feeds a step of this role, each as alternatives of which the first that is there counts.
@@ -160,17 +190,36 @@ int phase_of(const Site& site, std::size_t first_layered) {
   return site.capture < first_layered ? 0 : 2;
 }
 
+// Whether the file of a has its steps as they were computed: layer after layer, nothing before what
+// feeds it, and not merely in the order of the alphabet.
+bool captured_in_order(const std::vector<Site>& sites) {
+  std::vector<const Site*> steps;
+  for (const Site& site : sites)
+    if (site.layer) steps.push_back(&site);
+  std::ranges::sort(steps, {}, &Site::capture);
+  if (!std::ranges::is_sorted(steps, {}, &Site::layer)) return false;
+  if (std::ranges::is_sorted(steps, {}, &Site::name_a)) return false;
+  std::map<std::pair<int64_t, Role>, std::size_t> last;
+  for (const Site* step : steps) last[{*step->layer, step->role}] = step->capture;
+  for (const Site* step : steps) {
+    for (const std::vector<Role>& alternatives : sources_of(step->role)) {
+      for (const Role role : alternatives) {
+        const auto source = last.find({*step->layer, role});
+        if (source != last.end() && source->second > step->capture) return false;
+      }
+    }
+  }
+  return true;
+}
+
 void sort_by_roles(std::vector<Site>& sites) {
   std::size_t first_layered = sites.size();
-  bool roles_known = true;
-  for (const Site& site : sites) {
-    if (!site.layer) continue;
-    first_layered = std::min(first_layered, site.capture);
-    roles_known = roles_known && site.role != Role::other;
-  }
+  for (const Site& site : sites)
+    if (site.layer) first_layered = std::min(first_layered, site.capture);
+  const bool as_captured = captured_in_order(sites);
   std::ranges::stable_sort(sites, {}, [&](const Site& site) {
     const int phase = phase_of(site, first_layered);
-    const int rank = phase != 1 || roles_known ? static_cast<int>(site.role) : 0;
+    const int rank = phase == 1 && as_captured ? 0 : static_cast<int>(site.role);
     return std::tuple(phase, site.layer.value_or(0), rank, site.capture);
   });
 }
@@ -269,11 +318,11 @@ std::optional<int64_t> layer_in(std::string_view name) {
 }
 
 Role role_of(const Site& site) {
-  const Role a = role_named(site.name_a), b = role_named(site.name_b);
+  const std::optional<Role> a = role_named(site.name_a), b = role_named(site.name_b);
   // A part of a fused tensor is what the other side calls it.
-  if (a == Role::fused_qkv && b != Role::other) return b;
-  if (a != Role::other) return a;
-  return b != Role::other ? b : role_named(site.stage);
+  if (a == Role::fused_qkv && b) return *b;
+  if (a || b) return a ? *a : *b;
+  return role_named(site.stage).value_or(Role::other);
 }
 
 Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {

@@ -28,15 +28,19 @@ constexpr Row kInLayer[] = {
     {"attn_norm",
      "ln.1 ln1 ln.attn attn.ln norm1 norm.1 input.layernorm input.layer.norm input.norm attn.norm "
      "attention.norm self.attn.layer.norm layernorm.before pre.attn.norm pre.attention.norm "
-     "pre.attn.layernorm attn.layernorm attention.layernorm pre.attention.layernorm"},
+     "pre.attn.layernorm attn.layernorm attention.layernorm pre.attention.layernorm "
+     "pre.self.attention.norm pre.self.attention.layernorm pre.self.attention.layer.norm "
+     "self.attention.norm"},
     {"@",
      "@ # w@ @.proj @.lin to.@ attn.@ attn.# attn.@.proj attn.w@ attn.to.@ self.attn.@ self.attn.# "
      "self.attn.@.proj attention.@ attention.# attention.w@ attention.@.proj attention.@.lin "
      "attention.self.# attention.attention.# self.attention.@ self.attention.# "
-     "self.attention.@.proj linear.@ self.@ self.#"},
+     "self.attention.@.proj linear.@ self.@ self.# self.attention.linear.@ self.attn.linear.@ "
+     "attn.linear.@ attention.linear.@ @cur"},
     {"@_norm",
      "@.norm #.norm @.layernorm attn.@.norm self.attn.@.norm self.attention.@.layernorm "
-     "self.attn.@.layernorm attention.@.norm"},
+     "self.attn.@.layernorm attention.@.norm self.attention.#.norm self.attn.#.norm "
+     "attention.#.norm attn.#.norm @cur.normed"},
     {"qkv",
      "qkv c.attn w.pack wqkv qkv.proj linear.qkv query.key.value in.proj to.qkv attn.c.attn "
      "attn.qkv attn.qkv.proj attn.in.proj attn.wqkv attn.to.qkv self.attn.qkv self.attn.qkv.proj "
@@ -46,41 +50,51 @@ constexpr Row kInLayer[] = {
     {"attn_heads",
      "attn.heads heads.out attn.heads.out attention.heads core.attention core.attn attn.core "
      "self.attention.core.attention context attn.context attn.ctx attn.z attn.hook.z attn.values "
-     "attn.mix heads self.attn.heads.out self.attn.heads"},
+     "attn.mix heads self.attn.heads.out self.attn.heads self.attn.attn self.attention.context "
+     "self.attn.context attention.context kqv.merged kqv.merged.cont self.attn.core.attention"},
     {"attn_out",
      "o wo o.proj out.proj linear.proj c.proj attn.out attn.output attn.o attn.wo attn.c.proj "
      "attn.o.proj attn.proj attn.out.proj attn.dense attn.projection self.attn.o.proj "
      "self.attn.out.proj self.attn.dense self.attn.proj attention.o attention.wo attention.o.proj "
      "attention.out attention.out.proj attention.out.lin attention.dense attention.proj "
      "attention.output.dense self.attention.linear.proj self.attention.dense self.attention.out "
-     "self.attention.out.proj attn.to.out.0"},
+     "self.attention.out.proj attn.to.out.0 kqv.out self.attention.output.dense"},
     {"attn", "attn self.attn attention self.attention attn.block attn.module mixer"},
     {"mlp_norm",
      "ln.2 ln2 ln.mlp mlp.ln norm2 norm.2 post.attention.layernorm post.attention.layer.norm "
      "post.attention.norm post.attn.norm ffn.norm mlp.norm ffn.ln final.layer.norm layernorm.after "
      "pre.mlp.layernorm pre.mlp.norm pre.ffn.norm mlp.layernorm ffn.layernorm "
-     "pre.feedforward.layernorm"},
-    {"post_mlp_norm", "post.feedforward.layernorm post.ffn.norm post.ffw.norm post.mlp.norm"},
+     "pre.feedforward.layernorm pre.ffw.norm pre.feedforward.norm pre.feed.forward.norm"},
+    {"post_attn_norm",
+     "post.self.attn.layernorm post.self.attn.norm post.self.attention.norm "
+     "post.self.attention.layernorm attn.post.norm attention.output.layernorm "
+     "attention.output.layer.norm sa.layer.norm"},
+    {"post_mlp_norm",
+     "post.mlp.layernorm ffn.post.norm output.layernorm output.layer.norm "
+     "post.feedforward.layernorm post.ffn.norm post.ffw.norm post.mlp.norm"},
     {"gate",
      "gate w1 gate.proj mlp.gate mlp.w1 mlp.gate.proj ffn.gate ffn.w1 ffn.gate.proj "
-     "feed.forward.w1 feed.forward.gate.proj block.sparse.moe.w1 moe.w1"},
+     "feed.forward.w1 feed.forward.gate.proj block.sparse.moe.w1 moe.w1 wi.0 mlp.wi.0 ffn.wi.0 "
+     "mlp.linear.gate mlp.dense.gate"},
     {"up",
      "up w3 up.proj fc fc1 c.fc fc.in linear1 mlp.up mlp.w3 mlp.up.proj mlp.fc mlp.fc1 mlp.c.fc "
      "mlp.fc.in mlp.in mlp.lin1 mlp.linear.fc1 mlp.linear.1 mlp.0 mlp.dense.h.to.4h ffn.up ffn.w3 "
      "ffn.fc1 ffn.in ffn.lin1 ffn.up.proj feed.forward.w3 feed.forward.up.proj intermediate.dense "
-     "block.sparse.moe.w3 moe.w3 mlp.hidden"},
+     "block.sparse.moe.w3 moe.w3 mlp.hidden wi wi.1 mlp.wi mlp.wi.1 ffn.wi.1 mlp.linear.up"},
     {"gate_up",
      "gate.up gate.up.proj mlp.gate.up mlp.gate.up.proj ffn.gate.up ffn.gate.up.proj "
      "feed.forward.w13 mlp.w13"},
     {"act",
      "act act.fn activation gelu silu mlp.act mlp.act.fn mlp.activation mlp.gelu mlp.silu mlp.1 "
      "mlp.nonlin ffn.act ffn.activation intermediate.act intermediate.intermediate.act.fn "
-     "feed.forward.act"},
+     "feed.forward.act activation.fn mlp.activation.fn mlp.activation.func mlp.gelu.impl "
+     "mlp.act.func ffn.act.fn"},
     {"down",
      "down w2 fc2 down.proj fc.out linear2 mlp.down mlp.w2 mlp.fc2 mlp.out mlp.proj mlp.output "
      "mlp.down.proj mlp.c.proj mlp.fc.out mlp.lin2 mlp.linear.fc2 mlp.linear.2 mlp.2 mlp.3 "
      "mlp.dense.4h.to.h ffn.down ffn.w2 ffn.fc2 ffn.out ffn.lin2 ffn.output ffn.down.proj "
-     "feed.forward.w2 feed.forward.down.proj output.dense block.sparse.moe.w2 moe.w2"},
+     "feed.forward.w2 feed.forward.down.proj output.dense block.sparse.moe.w2 moe.w2 mlp.wo ffn.wo "
+     "mlp.linear.down mlp.linear.out"},
     {"mlp", "mlp ffn feed.forward moe block.sparse.moe mlp.block"},
     {"router", "router mlp.router block.sparse.moe.gate ffn.gate.inp moe.gate moe.router"},
     {"input", "input in layer.input block.input resid.pre hidden.in"},
@@ -94,17 +108,20 @@ constexpr Row kOutside[] = {
     {"tokens",
      "wte embed embed.tokens embed.token token.embd tok.embd tok.embeddings token.embedding "
      "token.embeddings word.embeddings embedding embeddings tokens embedding.word.embeddings "
-     "embeddings.word.embeddings embeddings.tokens embedding.tokens embed.in embed.wte"},
+     "embeddings.word.embeddings embeddings.tokens embedding.tokens embed.in embed.wte inp.embd "
+     "token.embedder embed.token.embeddings"},
     {"positions",
      "wpe pos.embd position.embd embed.positions embed.position position.embeddings pos.embed "
      "pos.embedding position.embedding positions embeddings.position.embeddings "
-     "embedding.position.embeddings embeddings.positions embedding.positions embed.wpe"},
+     "embedding.position.embeddings embeddings.positions embedding.positions embed.wpe "
+     "inp.pos.embd position.embedder"},
     {"final_norm",
      "ln.f norm.f norm ln.final ln.out output.norm final.norm final.layernorm final.layer.norm "
-     "post.layernorm layernorm final.ln norm.final ln.post fc.norm"},
+     "post.layernorm layernorm final.ln norm.final ln.post fc.norm result.norm"},
     {"head",
      "lm.head head output output.layer logits unembed embed.out classifier result.output "
-     "final.logits heads.head score lm.head.out"},
+     "final.logits heads.head score lm.head.out logits.dense cls.predictions.decoder "
+     "predictions.decoder"},
 };
 
 constexpr std::array<std::string_view, 8> kLayerWords = {"layers", "layer", "h",         "blocks",
@@ -172,6 +189,17 @@ std::optional<int64_t> number_of(std::string_view word) {
   return value;
 }
 
+// "attn_norm-12": llama.cpp's way to number what it computes.
+bool take_last_number(std::string_view name, Words& words, int64_t& layer) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos || words.size() < 2) return false;
+  const auto number = number_of(name.substr(dash + 1));
+  if (!number) return false;
+  layer = *number;
+  words.pop_back();
+  return true;
+}
+
 // Takes the first of `markers` that a number follows out of the words, with all that stands before
 // it; "layer3" counts as both.
 bool take_layer(Words& words, int64_t& layer) {
@@ -229,7 +257,8 @@ std::optional<CanonicalName> canonical_name(std::string_view name) {
   static const Table kOutsideTable = table_of(kOutside);
   CanonicalName found;
   Words words = words_of(name);
-  const bool in_layer = take_layer(words, found.layer);
+  const bool in_layer =
+      take_layer(words, found.layer) || take_last_number(name, words, found.layer);
   found.expert = in_layer ? take_expert(words) : CanonicalName::kNone;
   found.parameter = take_parameter(words);
   const Table& table = in_layer ? kLayerTable : kOutsideTable;

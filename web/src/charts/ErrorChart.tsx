@@ -38,7 +38,8 @@ export function powersAround(values: readonly number[], withOne: boolean): [numb
   if (sizes.length === 0) return [0.01, 10];
   const top = Math.ceil(Math.log10(Math.max(...sizes.map((size) => size * 1.25))));
   const low = Math.floor(Math.log10(sizes.reduce((least, size) => Math.min(least, size))));
-  return [10 ** Math.max(low, top - 8), 10 ** Math.max(top, low + 2)];
+  const least = Math.max(low, top - 8);
+  return [10 ** (withOne ? Math.min(least, -1) : least), 10 ** Math.max(top, low + 2)];
 }
 
 /** Layers that get a label: not more than fit. */
@@ -118,8 +119,8 @@ function ySplits(low: number, high: number): number[] {
   const [from, to] = [Math.round(Math.log10(low)), Math.round(Math.log10(high))];
   const every = Math.max(1, Math.ceil((to - from) / 3));
   const splits = [];
-  for (let power = from; power <= to; power++)
-    if (power === 0 || (power - from) % every === 0) splits.push(10 ** power);
+  // Counted from 1×, so that it always has its label.
+  for (let power = from; power <= to; power++) if (power % every === 0) splits.push(10 ** power);
   return splits;
 }
 

@@ -60,6 +60,8 @@ export function heightOf(plot: uPlot, value: number): number {
 
 export function drawPoints(plot: uPlot, points: readonly Point[]) {
   const { ctx } = plot;
+  // A few marks may be larger than hundreds.
+  const size = px() * (points.length < 120 ? 1.35 : 1);
   ctx.lineWidth = 1.3 * px();
   for (const kind of ['ok', 'close', 'bad', 'nc'] as const) {
     const colour = ink(kind);
@@ -68,7 +70,7 @@ export function drawPoints(plot: uPlot, points: readonly Point[]) {
     ctx.globalAlpha = kind === 'nc' ? 1 : 0.82;
     points.forEach((point, i) => {
       if (point.kind === kind)
-        drawMark(ctx, kind, plot.valToPos(i, 'x', true), heightOf(plot, point.value), px());
+        drawMark(ctx, kind, plot.valToPos(i, 'x', true), heightOf(plot, point.value), size);
     });
   }
   ctx.globalAlpha = 1;

@@ -89,7 +89,8 @@ export function FlatGrid({ pair }: { pair: Pair }) {
   const rows = Math.max(1, Math.floor((box.height - HEAD_PX) / ROW_PX));
   const cursor = Number(flatOf(at, shape));
   useEffect(() => {
-    const first = flatFrom.peek();
+    const first = Math.floor(flatFrom.peek() / cols) * cols;
+    flatFrom.value = first;
     if (cursor >= first && cursor < first + rows * cols) return;
     flatFrom.value = Math.max(0, Math.floor(cursor / cols - rows / 2) * cols);
   }, [cursor, rows, cols]);

@@ -38,6 +38,16 @@ function follow(fit: Fit) {
   left.value = next(left.peek(), fit.cols, x, w);
 }
 
+function useFollow(fit: Fit, h: number, w: number) {
+  useSignalEffect(() => follow(fit));
+  // A grid of another size starts around the cursor.
+  useEffect(() => {
+    const slice = view.sliceA.value;
+    top.value = centred(slice.y < 0 ? 0 : slice.at[slice.y], fit.rows, h);
+    left.value = centred(slice.x < 0 ? 0 : slice.at[slice.x], fit.cols, w);
+  }, [fit.rows, fit.cols, h, w]);
+}
+
 /** The element of a cell, in the indices of the tensor. */
 export function placeOfCell(cell: HTMLElement): { at: number[]; side: 'a' | 'b' } {
   const side = cell.dataset.side === 'b' ? 'b' : 'a';
@@ -140,8 +150,7 @@ export function Grid2D({ pair }: { pair: Pair }) {
   const sliceB = view.linked.value ? sliceA : view.sliceB.value;
   const { h, w } = view.planeSize(sliceA);
   const fit = fitOf(box, sides.length, h, w);
-  useSignalEffect(() => follow(fit));
-  useEffect(() => follow(fit), [fit.rows, fit.cols, h, w]);
+  useFollow(fit, h, w);
 
   const own = (slice: view.Slice) => {
     const size = view.planeSize(slice);

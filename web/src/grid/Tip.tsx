@@ -60,7 +60,7 @@ function Lines({ found, pair }: { found: Element; pair: Pair }) {
         <dt>{name}</dt>
         <dd>{value.text}</dd>
         <dd>
-          {pair[name]?.dtype} {value.bits}
+          {pair[name]?.dtype} 0x{value.bits.replace(/^0x/, '')}
         </dd>
       </>
     );

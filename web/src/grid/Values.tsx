@@ -1,4 +1,5 @@
 // The card of values: 1D, 2D or flat; from and to; how many digits.
+import type { ComponentChildren } from 'preact';
 import { elementsOf, parseRange, type Range } from '../fmt/shape';
 import type { Pair } from '../net/types';
 import { digits } from '../store/prefs';
@@ -83,12 +84,12 @@ function Body({ pair }: { pair: Pair }) {
   return shown === 'flat' ? <FlatGrid pair={pair} /> : <Grid2D pair={pair} />;
 }
 
-export function Values({ pair }: { pair: Pair }) {
+export function Values({ pair, lead }: { pair: Pair; lead?: ComponentChildren }) {
   const isComplex = [pair.a, pair.b].some((side) => side?.dtype.startsWith('c'));
   return (
     <div class="card vals">
       <div class="hd">
-        <b>Values</b>
+        {lead ?? <b>Values</b>}
         <fieldset class="seg plain" aria-label="View of values">
           {VIEWS.map(([key, text]) => (
             <button

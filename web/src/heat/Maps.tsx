@@ -181,7 +181,7 @@ function DiffMap() {
 export function Maps() {
   const small = useSignal<'a' | 'b'>('a');
   const pair = state.pair.value;
-  if (!plane.value || !pair?.shape) return null;
+  if (!plane.value || !pair || !view.shapeOf(pair)) return null;
   const isNarrow = window.matchMedia('(max-width: 1240px)').matches;
   const hasBoth = pair.a && pair.b;
   const onShow = (side: 'a' | 'b') => {

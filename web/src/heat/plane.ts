@@ -27,11 +27,9 @@ export function followPlane() {
     const session = state.session.value?.id;
     const at = view.planeText.value;
     const slice = view.sliceA.value;
-    if (!pair?.shape || !session || slice.shape.length !== pair.shape.length) {
-      plane.value = null;
-      return;
-    }
-    if (pair.shape.some((size) => size === 0)) {
+    const shape = view.shapeOf(pair);
+    const fits = shape !== null && slice.shape.length === shape.length;
+    if (!pair || !session || !fits || shape.some((size) => size === 0)) {
       plane.value = null;
       return;
     }

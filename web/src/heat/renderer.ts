@@ -1,6 +1,6 @@
 // Paints a frame of values: WebGL2 where there is a real GPU, the CPU where not.
 //
-// A software WebGL is slower than a lookup table on the CPU, so it is not asked for.
+// A software WebGL is slower than a lookup table on the CPU, so one frame of each is timed.
 import { colourise, type Domain, INF_INK, NAN_INK } from './colour';
 
 export interface Picture {
@@ -126,11 +126,40 @@ export function webglRenderer(allowSlow = false): Renderer | null {
   };
 }
 
+/** The time for one frame, with a read at the end so that the GPU has to be done. */
+function timeOf(one: Renderer): number {
+  const [width, height] = [512, 256];
+  const canvas = document.createElement('canvas');
+  canvas.width = width;
+  canvas.height = height;
+  const target = canvas.getContext('2d')!;
+  const domain: Domain = { scale: 'value', low: 0, limit: 1, log: false };
+  const picture = {
+    frame: new Float32Array(width * height),
+    width,
+    height,
+    lut: new Uint8Array(1024),
+    domain,
+  };
+  one.paint(target, picture);
+  const start = performance.now();
+  one.paint(target, picture);
+  target.getImageData(0, 0, 1, 1);
+  return performance.now() - start;
+}
+
+function quicker(): Renderer {
+  const gpu = webglRenderer();
+  return gpu && timeOf(gpu) < timeOf(canvasRenderer) ? gpu : canvasRenderer;
+}
+
 let chosen: Renderer | null = null;
 
 /** Probed once. sessionStorage 'renderer' asks for one of the two, for tests. */
 export function renderer(): Renderer {
   const wish = sessionStorage.getItem('renderer');
-  chosen ??= (wish === 'canvas' ? null : webglRenderer(wish === 'webgl2')) ?? canvasRenderer;
+  if (wish === 'canvas') chosen ??= canvasRenderer;
+  if (wish === 'webgl2') chosen ??= webglRenderer(true);
+  chosen ??= quicker();
   return chosen;
 }

@@ -1,4 +1,5 @@
 // How the differences are spread: a bar for each power of two, or values of one tensor.
+import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type uPlot from 'uplot';
 import { axis, ink, Plot } from '../charts/Plot';
@@ -125,7 +126,7 @@ function Chart({ found, isDiff, tol }: { found: Histogram; isDiff: boolean; tol:
   );
 }
 
-export function Differences({ pair }: { pair: Pair }) {
+export function Differences({ pair, lead }: { pair: Pair; lead?: ComponentChildren }) {
   const isDiff = !!pair.metrics;
   const of = isDiff ? 'd' : pair.a ? 'a' : 'b';
   const found = useFetched(`${pair.id} ${pair.v}`, (asked) =>
@@ -140,10 +141,12 @@ export function Differences({ pair }: { pair: Pair }) {
   return (
     <div class="card hist">
       <div class="hd">
-        <b>{isDiff ? 'Differences' : 'Values'}</b>
+        {lead ?? <b>{isDiff ? 'Differences' : 'Spread'}</b>}
         <span class="t3">{isDiff ? '|b − a|' : of}, log count</span>
         <span class="sp" />
-        <span class="t3 num">{tail.join(', ')}</span>
+        <span class="t3 num clip" title={tail.join(', ')}>
+          {tail.join(', ')}
+        </span>
       </div>
       {found ? (
         <Chart found={found} isDiff={isDiff} tol={toNumber(pair.metrics?.atol ?? null)} />

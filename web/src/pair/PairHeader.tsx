@@ -122,13 +122,15 @@ function Actions({ pair, onNote }: { pair: Pair; onNote: () => void }) {
 
 export function PairHeader({ pair }: { pair: Pair }) {
   const editing = useSignal<'' | 'note' | 'steps'>('');
-  const introduced = introducedText(pair.introduced);
+  const introduced = pair.status === 'different' ? introducedText(pair.introduced) : null;
   const { a, b } = pair.transforms;
   const finding = pair.findings[0];
   const isSame = (x: readonly number[], y: readonly number[]) => x.join() === y.join();
   const changed =
     pair.shape &&
-    !(pair.a && isSame(pair.a.shape, pair.shape) && pair.b && isSame(pair.b.shape, pair.shape));
+    pair.a &&
+    pair.b &&
+    !(isSame(pair.a.shape, pair.shape) && isSame(pair.b.shape, pair.shape));
   return (
     <section class="ph" aria-label="Pair">
       <h2>

@@ -45,25 +45,27 @@ function Lower({ pair }: { pair: Pair }) {
         <div class="side">{side}</div>
       </section>
     );
+  const lead = (
+    <fieldset class="seg plain" aria-label="Lower card">
+      {TABS.map(([key, text]) => (
+        <button
+          key={key}
+          type="button"
+          aria-pressed={tab.value === key}
+          onClick={() => {
+            tab.value = key;
+          }}
+        >
+          {text}
+        </button>
+      ))}
+    </fieldset>
+  );
   return (
     <section class="low" aria-label="Values and differences">
-      <fieldset class="seg plain tabs" aria-label="Lower card">
-        {TABS.map(([key, text]) => (
-          <button
-            key={key}
-            type="button"
-            aria-pressed={tab.value === key}
-            onClick={() => {
-              tab.value = key;
-            }}
-          >
-            {text}
-          </button>
-        ))}
-      </fieldset>
-      {tab.value === 'values' && <Values pair={pair} />}
-      {tab.value === 'diff' && <Differences pair={pair} />}
-      {tab.value === 'worst' && pair.metrics && <Worst pair={pair} />}
+      {tab.value === 'values' && <Values pair={pair} lead={lead} />}
+      {tab.value === 'diff' && <Differences pair={pair} lead={lead} />}
+      {tab.value === 'worst' && <Worst pair={pair} lead={lead} />}
     </section>
   );
 }

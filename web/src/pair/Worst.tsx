@@ -1,5 +1,6 @@
 // The elements that differ most, and the error along each axis: two tabs of one card.
 import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { count, num } from '../fmt/number';
 import { useFetched } from '../grid/use';
 import * as api from '../net/api';
@@ -34,11 +35,7 @@ function WorstTable({ hits }: { hits: Hit[] }) {
             class={samePlace(view.cursor.value, hit.at) ? 'here' : ''}
             onClick={() => view.goTo(hit.at)}
           >
-            <td>
-              <button type="button" class="idx" onClick={() => view.goTo(hit.at)}>
-                {hit.at.length === 0 ? 'scalar' : hit.at.join(', ')}
-              </button>
-            </td>
+            <td>{hit.at.length === 0 ? 'scalar' : hit.at.join(', ')}</td>
             <td>{num(hit.a)}</td>
             <td>{num(hit.b, 5)}</td>
             <td class="d">{num(hit.distance ?? null, 3)}</td>
@@ -49,7 +46,18 @@ function WorstTable({ hits }: { hits: Hit[] }) {
   );
 }
 
-export function Worst({ pair }: { pair: Pair }) {
+/** Arrow keys walk the list, as a click does. */
+function onArrow(event: KeyboardEvent, hits: readonly Hit[]) {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (by === undefined || hits.length === 0) return;
+  const here = hits.findIndex((hit) => samePlace(view.cursor.value, hit.at));
+  const next = hits[Math.max(0, Math.min(hits.length - 1, here + by))];
+  view.goTo(next.at);
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+export function Worst({ pair, lead }: { pair: Pair; lead?: ComponentChildren }) {
   const tab = useSignal<'worst' | 'axes'>('worst');
   const found = useFetched(`${pair.id} ${pair.v}`, (asked) =>
     api.worst(asked.session, pair.id, WORST, asked.signal),
@@ -58,6 +66,7 @@ export function Worst({ pair }: { pair: Pair }) {
   return (
     <div class="card worst">
       <div class="hd">
+        {lead}
         <fieldset class="seg plain" aria-label="Worst elements or error by axis">
           <button
             type="button"
@@ -86,6 +95,7 @@ export function Worst({ pair }: { pair: Pair }) {
         role="group"
         aria-label={tab.value === 'worst' ? 'Worst elements' : 'Error by axis'}
         tabIndex={0}
+        onKeyDown={(event) => tab.value === 'worst' && onArrow(event, found?.worst ?? [])}
       >
         {tab.value === 'worst' ? (
           found && <WorstTable hits={found.worst} />

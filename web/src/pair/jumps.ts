@@ -29,7 +29,7 @@ let last: Wanted = { in: 'tol' };
 export async function findNext(what: Wanted, dir: 1 | -1, includeHere = false): Promise<boolean> {
   const session = state.session.value;
   const pair = state.pair.value;
-  if (!session || !pair?.shape) return false;
+  if (!session || !pair || !view.shapeOf(pair)) return false;
   last = what;
   const { shape } = view.sliceA.value;
   const size = shape.reduce((product, each) => product * BigInt(each), 1n);

@@ -25,7 +25,7 @@ async function load(sessionId: string, id: number) {
       state.pair.value = pair;
       state.pairError.value = null;
       state.pairBusy.value = false;
-      if (another || view.sliceA.value.at.length !== (pair.shape ?? []).length)
+      if (another || view.sliceA.value.at.length !== (view.shapeOf(pair) ?? []).length)
         view.lookAt(pair, wanted?.at);
       if (wanted?.zoom) view.zoom.value = wanted.zoom;
       wanted = null;

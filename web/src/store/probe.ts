@@ -19,8 +19,9 @@ export function followProbe() {
     const at = probe.value;
     const pair = state.pair.value;
     const session = untracked(() => state.session.value);
-    if (!session || !pair?.shape || at.length !== pair.shape.length) return;
-    if (pair.shape.some((size) => size === 0)) {
+    const shape = view.shapeOf(pair);
+    if (!session || !pair || !shape || at.length !== shape.length) return;
+    if (shape.some((size) => size === 0)) {
       element.value = null;
       return;
     }

@@ -72,9 +72,15 @@ export const wholePlane = (slice: Slice): Window => {
   return { y: { from: 0, to: Math.max(h, 1) }, x: { from: 0, to: Math.max(w, 1) } };
 };
 
+/** The one shape there is to look at: the common one, or that of a tensor by itself. */
+export const shapeOf = (pair: Pair | null): number[] | null => {
+  if (!pair) return null;
+  return pair.shape ?? (pair.a && pair.b ? null : ((pair.a ?? pair.b)?.shape ?? null));
+};
+
 /** A pair has come: keeps slice and zoom where the shape is the same, starts anew where not. */
 export function lookAt(pair: Pair, wanted?: readonly number[] | null) {
-  const common = pair.shape;
+  const common = shapeOf(pair);
   const shapeA = common ?? pair.a?.shape ?? pair.b?.shape ?? [];
   const shapeB = common ?? pair.b?.shape ?? pair.a?.shape ?? [];
   if (!sameShape(shapeA, sliceA.value.shape)) {

@@ -79,20 +79,22 @@ function Chips() {
   const counts = classCounts();
   return (
     <fieldset class="row2 plain" aria-label="Show by status">
-      {CLASSES.filter((kind) => counts[kind] > 0 || kind !== 'na').map((kind) => (
-        <button
-          key={kind}
-          type="button"
-          class={`chip ${kind}`}
-          aria-pressed={state.classes.value.has(kind)}
-          title={`${LABEL[kind]}; with Alt: only these`}
-          onClick={(event) => toggleClass(kind, event.altKey)}
-        >
-          <Glyph kind={kind} size="s" />
-          {count(counts[kind])}
-          <span class={kind === 'nc' || kind === 'na' ? 'vh' : 'lb'}>{CHIP[kind]}</span>
-        </button>
-      ))}
+      {CLASSES.filter((kind) => counts[kind] > 0 || (kind !== 'na' && kind !== 'nc')).map(
+        (kind) => (
+          <button
+            key={kind}
+            type="button"
+            class={`chip ${kind}`}
+            aria-pressed={state.classes.value.has(kind)}
+            title={`${LABEL[kind]}; with Alt: only these`}
+            onClick={(event) => toggleClass(kind, event.altKey)}
+          >
+            <Glyph kind={kind} size="s" />
+            {count(counts[kind])}
+            <span class={kind === 'nc' || kind === 'na' ? 'vh' : 'lb'}>{CHIP[kind]}</span>
+          </button>
+        ),
+      )}
       <span class="sp" />
       <span class="t3 num" title="rows shown">
         {count(state.flat.value.shown)}
@@ -104,7 +106,7 @@ function Chips() {
 function Arrange() {
   return (
     <div class="row2">
-      <span class="t3">Group</span>
+      <span class="t3 word">Group</span>
       <Pick
         label="Group by"
         value={state.groupBy.value}
@@ -114,7 +116,7 @@ function Arrange() {
           state.closed.value = new Set();
         }}
       />
-      <span class="t3">Sort</span>
+      <span class="t3 word">Sort</span>
       <Pick
         label="Sort by"
         value={state.sortBy.value}

@@ -8,15 +8,9 @@ import * as state from '../store/state';
 import { Icon, SideMark } from './parts';
 
 export const Logo = ({ onClick }: { onClick?: () => void }) => (
-  <button
-    type="button"
-    class="logo"
-    onClick={onClick}
-    title="Open other tensors"
-    aria-label="Tensor debugger, open other tensors"
-  >
+  <button type="button" class="logo" onClick={onClick} title="Open other tensors">
     <i aria-hidden="true">Δ</i>
-    <span class="hide-s">Tensor debugger</span>
+    <span class="quiet-s">Tensor debugger</span>
   </button>
 );
 
@@ -105,15 +99,12 @@ export function TopBar() {
         type="button"
         class="omni"
         aria-keyshortcuts="Control+K"
-        aria-label="Search pairs, values, commands"
         onClick={() => {
           state.dialog.value = 'palette';
         }}
       >
         <Icon name="search" />
-        <span class="clip" aria-hidden="true">
-          Search pairs, values, commands
-        </span>
+        <span class="clip quiet-s">Search pairs, values, commands</span>
         <kbd aria-hidden="true">Ctrl K</kbd>
       </button>
       <button

@@ -1,0 +1,128 @@
+// What the browser tests share: a server of their own, a page, real file drops, made-up files.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const require = createRequire(new URL('../../web/package.json', import.meta.url));
+const { chromium } = require('playwright-core');
+
+export const axeSource = require.resolve('axe-core/axe.min.js');
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+export const program = path.resolve(process.env.TENSORDIFF ?? `${root}build/tensordiff`);
+export const data = (name) => path.join(root, name);
+
+export const REFERENCE = data('demo/reference.zip');
+export const BUGGY = data('demo/constant_scale.tgz');
+
+const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+  '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+/** A folder that is gone after the test. */
+export function folder(t) {
+  const made = mkdtempSync(path.join(tmpdir(), 'tensordiff-'));
+  t.after(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+/** Starts the program and waits for the address that it prints. */
+export async function serve(t, args = [], { state = folder(t), command = 'serve' } = {}) {
+  const child = spawn(program, [command, ...args, '--port', '0', '--no-open', '--state', state]);
+  let text = '';
+  const url = await new Promise((done, fail) => {
+    const read = (part) => {
+      text += part;
+      const found = /http:\/\/\S+#t=[\w-]+/.exec(text);
+      if (found) done(found[0]);
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.on('error', fail);
+    child.on('exit', (status) => fail(new Error(`the server ended with ${status}: ${text}`)));
+  });
+  const stop = () => new Promise((done) => {
+    if (child.exitCode !== null || child.signalCode !== null) return done();
+    child.removeAllListeners('exit');
+    child.once('exit', done);
+    child.kill('SIGTERM');
+  });
+  t.after(stop);
+  return { url, state, stop, child };
+}
+
+/** A fresh browser with one page; anything that the page complains about fails the test. */
+export async function browse(t, url, { size = [1440, 900], theme = 'light', allow = [] } = {}) {
+  const profile = folder(t);
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: FLAGS,
+    viewport: { width: size[0], height: size[1] },
+    colorScheme: theme,
+    acceptDownloads: true,
+  });
+  t.after(() => context.close());
+  const page = context.pages()[0] ?? (await context.newPage());
+  page.setDefaultTimeout(15_000);
+  const complaints = [];
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  t.after(() => assert.deepEqual(complaints.filter((text) => !allow.some((each) => text.includes(each))), []));
+  await page.goto(url);
+  return page;
+}
+
+/** Drops files from the system onto an element, as a hand with a mouse does. */
+export async function dropFiles(page, selector, files) {
+  const box = await page.locator(selector).boundingBox();
+  const client = await page.context().newCDPSession(page);
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  const drag = { items: [], files, dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver', 'drop'])
+    await client.send('Input.dispatchDragEvent', { type, x, y, data: drag });
+  await client.detach();
+}
+
+/** The result of the same comparison on the command line. */
+export function report(...args) {
+  const run = spawnSync(program, [...args, '-o', 'report'], { encoding: 'utf8', maxBuffer: 1 << 28 });
+  assert.ok(run.status <= 1, run.stderr);
+  return JSON.parse(run.stdout);
+}
+
+/** A safetensors file of float32 tensors: {name: [shape, values]}. */
+export function safetensors(file, tensors) {
+  const header = {};
+  const parts = [];
+  let at = 0;
+  for (const [name, [shape, values]] of Object.entries(tensors)) {
+    const bytes = Buffer.from(Float32Array.from(values).buffer);
+    header[name] = { dtype: 'F32', shape, data_offsets: [at, at + bytes.length] };
+    at += bytes.length;
+    parts.push(bytes);
+  }
+  const text = Buffer.from(JSON.stringify(header));
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(text.length));
+  writeFileSync(file, Buffer.concat([size, text, ...parts]));
+  return file;
+}
+
+/** Waits until a session has been compared and explained. */
+export async function finished(page) {
+  await page.locator('.verdict h1').waitFor();
+  await page.waitForFunction(() => {
+    const head = document.querySelector('.verdict h1')?.textContent ?? '';
+    return head !== '' && !head.endsWith('…');
+  });
+}
+
+/** The number behind a label of the metrics line. */
+export const metric = (page, name) =>
+  page.locator('.met', { has: page.locator('dt', { hasText: name }) }).locator('dd').first().innerText();
+
+export const row = (page, name) => page.locator('.prow', { has: page.getByText(name, { exact: true }) });

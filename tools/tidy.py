@@ -62,6 +62,7 @@ TESTED_BY = {
 # Which page has a table row for each variant of a type.
 DOCUMENTED_IN = {
     "Format": ["README.md", "docs/formats.md"],
+    "FolderFormat": ["README.md", "docs/formats.md"],
     "Matcher": ["docs/matching.md"],
     "Aligner": ["docs/matching.md"],
     "Diagnosis": ["docs/diagnosis.md"],

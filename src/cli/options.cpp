@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/values.h"
-#include "formats/format.h"
+#include "formats/limits.h"
 
 namespace tensordiff {
 namespace {
@@ -34,6 +34,14 @@ constexpr Option kCommon[] = {
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.open.limits.input_bytes_max = TRY(parse_size(text));
        return {};
+     }},
+    {"--limit", "NAME=N",
+     "set a limit on what a file may ask for (pickle=1GiB); see docs/formats.md",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       const std::size_t equals = text.find('=');
+       if (equals == std::string_view::npos) return Error("not of the form NAME=N");
+       const uint64_t value = TRY(parse_size(text.substr(equals + 1)));
+       return set_limit(settings.open.limits, text.substr(0, equals), value);
      }},
     {"--out", "FILE", "write the result to a file instead of stdout",
      [](Settings& settings, std::string_view file) -> Result<void> {

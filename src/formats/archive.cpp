@@ -7,7 +7,9 @@
 #include <set>
 
 #include "base/text.h"
+#include "formats/folder.h"
 #include "formats/inflate.h"
+#include "formats/limits.h"
 #include "formats/shards.h"
 
 namespace tensordiff {
@@ -46,7 +48,7 @@ class Stems {
   explicit Stems(const std::vector<Shard>& files) {
     for (const Shard& file : files) {
       const std::string_view extension = extension_of(file.path);
-      if (!is_known_extension(extension)) unknown_.insert(extension);
+      if (!is_folder(file.path) && !is_known_extension(extension)) unknown_.insert(extension);
     }
     for (const Shard& file : files) ++uses_[without_extension(file.path)];
     if (!files.empty()) common_ = files[0].path.substr(0, files[0].path.rfind('/') + 1);
@@ -57,6 +59,10 @@ class Stems {
 
   // Two files that differ only in their extension keep it.
   std::string of(std::string_view path) const {
+    if (is_folder(path)) {
+      const std::string below = below_common(path);
+      return below.substr(0, below.size() - (below.empty() ? 0 : 1));
+    }
     const std::string_view bare = without_extension(path);
     return below_common(uses_.at(bare) > 1 ? path : bare);
   }
@@ -66,10 +72,14 @@ class Stems {
   }
 
  private:
+  // A folder that is one model, with its last '/'.
+  static bool is_folder(std::string_view path) { return path.empty() || path.ends_with('/'); }
+
   // An ending that is no format's is an extension only when all files share it: "fc.weight" and
   // "fc.bias" are two names.
   std::string_view without_extension(std::string_view path) const {
-    if (path.ends_with(".gz")) path.remove_suffix(3);
+    for (const std::string_view packed : {".gz", ".zst", ".xz", ".bz2"})
+      if (path.ends_with(packed)) path.remove_suffix(packed.size());
     const std::string_view extension = extension_of(path);
     if (is_known_extension(extension) || unknown_.size() == 1) path.remove_suffix(extension.size());
     return path;
@@ -110,7 +120,11 @@ class Collector {
   }
 
   Result<Catalog> collect() {
+    for (const ArchiveFile& file : files_)
+      for (const FolderFormat* format : folders::kAll)
+        if (format->starts(file_name(file.path))) open_folder(*format, file.path);
     for (const ArchiveFile& file : files_) {
+      if (claimed_.contains(file.path)) continue;
       if (is_shard_index(file.path)) read_index(file);
       if (!is_passed_over(file.path)) open_file(file);
     }
@@ -128,9 +142,9 @@ class Collector {
 
   void read_index(const ArchiveFile& file) {
     if (file.source.size() > limits_.json_bytes_max)
-      return problem(file.path,
-                     fmt::format("an index of {}, the limit is {}", human_bytes(file.source.size()),
-                                 human_bytes(limits_.json_bytes_max)));
+      return problem(file.path, limit_hit("json", fmt::format("an index of more than {}",
+                                                              human_bytes(limits_.json_bytes_max)))
+                                    .message());
     const Result<Bytes> bytes = file.source.open();
     if (!bytes.ok()) return problem(file.path, bytes.error().message());
     Result<ShardIndex> index = ShardIndex::parse(file.path, as_text(bytes.value().view));
@@ -145,10 +159,30 @@ class Collector {
     Result<Catalog> opened = open_input(input);
     if (!opened.ok()) return problem(file.path, opened.error().message());
     if (!file.source.ready()) let_go(bytes.value(), file.source, opened.value());
-    for (const Problem& found : opened.value().problems)
-      problem(found.where.empty() ? file.path : file.path + ": " + found.where, found.message);
-    opened.value().problems.clear();
-    opened_.push_back({file.path, std::move(opened).value()});
+    keep(file.path, std::move(opened).value());
+  }
+
+  // Opens the folder that holds a file. It is opened once, whatever file of it comes first.
+  void open_folder(const FolderFormat& format, const std::string& head) {
+    if (claimed_.contains(head)) return;
+    Folder folder{head.substr(0, head.rfind('/') + 1), {}, limits_};
+    for (auto file = by_path_->lower_bound(folder.path);
+         file != by_path_->end() && file->first.starts_with(folder.path); ++file) {
+      folder.files.emplace(file->first.substr(folder.path.size()), file->second);
+      if (format.owns(folder.files.rbegin()->first)) claimed_.insert(file->first);
+    }
+    Result<Catalog> opened = format.open(folder);
+    const std::string where = folder.path.empty() ? std::string(format.name) : folder.path;
+    if (!opened.ok()) return problem(where, opened.error().message());
+    keep(folder.path, std::move(opened).value());
+  }
+
+  void keep(const std::string& path, Catalog catalog) {
+    for (const Problem& found : catalog.problems)
+      problem(path.empty() || found.where.empty() ? path + found.where : path + ": " + found.where,
+              found.message);
+    catalog.problems.clear();
+    opened_.push_back({path, std::move(catalog)});
   }
 
   // Files beside a member are members: the file system is never asked.
@@ -188,8 +222,8 @@ class Collector {
       for (Tensor& tensor : file.catalog.tensors) {
         if (tensor.name.empty())
           tensor.name = stem;
-        else if (!as_it_is)
-          tensor.name = model_stem(file, stems) + "." + tensor.name;
+        else if (const std::string model = model_stem(file, stems); !as_it_is && !model.empty())
+          tensor.name = model + "." + tensor.name;
         catalog_.tensors.push_back(std::move(tensor));
       }
       for (Metadata& entry : file.catalog.metadata) catalog_.metadata.push_back(std::move(entry));
@@ -212,6 +246,7 @@ class Collector {
   int depth_;
   std::shared_ptr<std::map<std::string, ByteSource>> by_path_ =
       std::make_shared<std::map<std::string, ByteSource>>();
+  std::set<std::string> claimed_;  // Files that were read as part of a folder.
   std::vector<ShardIndex> indexes_;
   std::vector<Shard> opened_;
   Catalog catalog_;
@@ -220,12 +255,13 @@ class Collector {
 }  // namespace
 
 Result<Catalog> open_files(Archive archive, const Limits& limits, int depth) {
+  keep_latest(archive);
   return Collector(std::move(archive), limits, depth).collect();
 }
 
 Result<void> check_nesting(const Input& archive) {
-  if (archive.depth < archive.limits.nesting_max) return {};
-  return Error("an archive inside {} others, which is more than the limit", archive.depth);
+  if (static_cast<uint64_t>(archive.depth) < archive.limits.nesting_max) return {};
+  return limit_hit("nesting", fmt::format("an archive inside {} others", archive.depth));
 }
 
 }  // namespace tensordiff

@@ -15,7 +15,8 @@
 
 namespace tensordiff {
 
-// Limits that hold before anything is allocated. Every error that comes of one names it.
+// Limits that hold before anything is allocated. Every error that comes of one names it; see
+// limits.h for the names that users know them by.
 struct Limits {
   uint64_t pickle_bytes_max = 256ULL << 20;
   uint64_t json_bytes_max = 64ULL << 20;      // Index and config files.
@@ -24,7 +25,10 @@ struct Limits {
   uint64_t tensors_max = 2'000'000;           // Of one file.
   uint64_t expanded_bytes_max = 64ULL << 30;  // All that is decompressed out of one archive.
   uint64_t input_bytes_max = UINT64_MAX;      // --limit-size
-  int nesting_max = 2;                        // Archive in archive: dumps.zip -> 0_query.pth.
+  uint64_t growth_max = 1100;                 // Of a compressed file, as deflate can grow at most.
+  uint64_t nesting_max = 2;                   // Archive in archive: dumps.zip -> 0_query.pth.
+  uint64_t hdf5_seconds_max = 8;              // For the HDF5 library, in its own process.
+  uint64_t hdf5_memory_max = 1ULL << 30;
 };
 
 // One file as a format sees it.
@@ -50,6 +54,8 @@ namespace formats {
 
 extern const Format torch_zip;
 extern const Format torch_legacy;
+extern const Format torch_tar;
+extern const Format torch_export;
 extern const Format safetensors;
 extern const Format npy;
 extern const Format npz;
@@ -57,11 +63,15 @@ extern const Format pickle;
 extern const Format zip;
 extern const Format tar;
 extern const Format gzip;
+extern const Format zstd;
+extern const Format xz;
+extern const Format bzip2;
 
 // Tried in this order: the particular before the general (a torch file and an npz are zips too),
 // and formats with a magic number before those without.
 inline constexpr const Format* kAll[] = {
-    &torch_zip, &npz, &zip, &torch_legacy, &npy, &gzip, &tar, &safetensors, &pickle,
+    &torch_zip, &torch_export, &npz,   &zip,       &torch_legacy, &npy,         &gzip,
+    &zstd,      &xz,           &bzip2, &torch_tar, &tar,          &safetensors, &pickle,
 };
 
 }  // namespace formats

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "formats/format.h"
+#include "formats/tar_archive.h"
 #include "formats/test_files.h"
 
 namespace tensordiff {
@@ -36,6 +37,15 @@ std::string example_of(const Format& format) {
        [&] {
          return gzip(tar({{"a.npy", array}}));
        }},
+      {"zstd",
+       [&] {
+         return zstd(tar({{"a.npy", array}}));
+       }},
+      {"xz",
+       [&] {
+         return xz(tar({{"a.npy", array}}));
+       }},
+      {"bzip2", [&] { return bzip2(array); }},
       {"safetensors",
        [&] {
          return safetensors(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
@@ -44,6 +54,14 @@ std::string example_of(const Format& format) {
        }},
       {"torch-zip", [] { return read_file(data_path("single_tensor.pth")); }},
       {"torch-legacy", [] { return read_file(data_path("legacy_scalar.pth")); }},
+      {"torch-tar",
+       [] {
+         // Without the zeros that fill the last record of a tape.
+         std::string file = read_file(data_path("../torch/torch_0_1.tar"));
+         file.resize((file.find_last_not_of('\0') / 512 + 3) * 512);
+         return file;
+       }},
+      {"torch-export", [] { return read_file(data_path("../torch/export.pt2")); }},
       {"pickle", [] { return read_file(data_path("scalar.pkl")); }},
   };
   const auto found = made.find(format.name);
@@ -78,6 +96,7 @@ TEST(Formats, FindTheirOwnFiles) {
 
 // Containers that are special cases of another: the general one reads them too.
 bool is_kind_of(const Format& special, const Format& general) {
+  if (&general == &formats::tar) return is_tar(bytes_of(example_of(special)));
   return &general == &formats::zip && as_text(bytes_of(example_of(special)).view).starts_with("PK");
 }
 
@@ -128,7 +147,9 @@ TEST(Formats, SurviveEveryChangedByte) {
 // Uncompressed tensors are read where they lie in the mapped file: nothing is copied.
 TEST(Formats, LeaveStoredTensorsInPlace) {
   for (const Format* format : formats::kAll) {
-    if (format == &formats::gzip || format == &formats::pickle) continue;  // Made, not stored.
+    constexpr const Format* kMade[] = {&formats::gzip, &formats::zstd, &formats::xz,
+                                       &formats::bzip2, &formats::pickle};
+    if (std::ranges::find(kMade, format) != std::end(kMade)) continue;
     const Bytes file = bytes_of(example_of(*format));
     Input input;
     input.source = ByteSource(file);

@@ -7,8 +7,6 @@
 #include <memory>
 #include <vector>
 
-#include "base/text.h"
-
 namespace tensordiff {
 namespace {
 
@@ -121,15 +119,11 @@ Result<Bytes> inflate_raw(ByteView packed, Inflated expected) {
                                                : inflate_to_file(packed, expected);
 }
 
-Result<Bytes> inflate_gzip(ByteView packed, uint64_t bytes_max) {
-  SpillFile file = TRY(SpillFile::create());
+Result<void> inflate_gzip(ByteView packed, const std::function<Result<void>(ByteView)>& take) {
   Stream stream(packed, kGzip);
   while (true) {
     const ByteView piece = TRY(stream.next());
-    if (piece.size() > bytes_max - file.size())
-      return Error("it inflates to more than {}, the limit for one archive",
-                   human_bytes(bytes_max));
-    TRY(file.append(piece));
+    TRY(take(piece));
     if (!stream.ended()) continue;
     if (!starts_gzip(stream.unread())) break;
     stream.restart();
@@ -138,7 +132,21 @@ Result<Bytes> inflate_gzip(ByteView packed, uint64_t bytes_max) {
   const ByteView rest = stream.unread();
   if (std::ranges::any_of(rest, [](std::byte byte) { return byte != std::byte{0}; }))
     return Error("{} bytes follow the end of the compressed data", rest.size());
-  return std::move(file).map();
+  return {};
+}
+
+Result<std::string> inflate_zlib(ByteView packed, uint64_t bytes) {
+  const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> decompressor(
+      libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+  if (!decompressor) return Error("cannot start to inflate");
+  std::string plain(bytes, '\0');
+  std::size_t used = 0, made = 0;
+  const libdeflate_result status = libdeflate_zlib_decompress_ex(
+      decompressor.get(), packed.data(), packed.size(), plain.data(), plain.size(), &used, &made);
+  if (status == LIBDEFLATE_INSUFFICIENT_SPACE || (status == LIBDEFLATE_SUCCESS && made != bytes))
+    return Error("it does not inflate to the {} bytes that belong there", bytes);
+  if (status != LIBDEFLATE_SUCCESS) return Error("the compressed data is damaged");
+  return plain;
 }
 
 uint32_t crc32_of(ByteView bytes) { return libdeflate_crc32(0, bytes.data(), bytes.size()); }

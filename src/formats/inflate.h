@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <functional>
+
 #include "base/byte_source.h"
 
 namespace tensordiff {
@@ -18,8 +20,12 @@ struct Inflated {
 // Inflates one raw deflate stream. Anything but exactly `expected` is an error.
 Result<Bytes> inflate_raw(ByteView packed, Inflated expected);
 
-// Inflates a gzip file of one or more members, at most `bytes_max` in all.
-Result<Bytes> inflate_gzip(ByteView packed, uint64_t bytes_max);
+// Inflates one zlib stream, header and checksum included, to exactly `bytes`. The caller has
+// checked that so much may be held in memory.
+Result<std::string> inflate_zlib(ByteView packed, uint64_t bytes);
+
+// Inflates a gzip file of one or more members and hands out what it makes, piece by piece.
+Result<void> inflate_gzip(ByteView packed, const std::function<Result<void>(ByteView)>& take);
 
 uint32_t crc32_of(ByteView bytes);
 

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "formats/archive.h"
 #include "formats/format.h"
+#include "formats/limits.h"
 #include "formats/shards.h"
 #include "formats/zip_archive.h"
 
@@ -18,11 +19,6 @@ namespace fs = std::filesystem;
 constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
     {"\x89HDF\r\n\x1a\n", "HDF5"},
     {"GGUF", "GGUF"},
-    {"\x28\xb5\x2f\xfd", "zstd"},
-    {"BZh", "bzip2"},
-    {"\xfd"
-     "7zXZ",
-     "xz"},
     {"\x7f"
      "ELF",
      "a program"},
@@ -69,8 +65,8 @@ bool is_also_zip(const Bytes& file) {
 
 Result<void> check_size(uint64_t bytes, const Limits& limits) {
   if (bytes <= limits.input_bytes_max) return {};
-  return Error("{} are more than the limit of {}", human_bytes(bytes),
-               human_bytes(limits.input_bytes_max));
+  return limit_hit("input", fmt::format("{} are more than {}", human_bytes(bytes),
+                                        human_bytes(limits.input_bytes_max)));
 }
 
 // Other files in the folder of a file that the user named, never through a link.
@@ -109,7 +105,7 @@ Result<Archive> walk(const fs::path& folder, const Limits& limits) {
                              ByteSource(size, [path] { return map_file(path); })});
     bytes += size;
     if (archive.files.size() > limits.members_max)
-      return Error("more than {} files, the limit", limits.members_max);
+      return limit_hit("members", fmt::format("more than {} files", limits.members_max));
   }
   if (fault) return Error("cannot list the folder: {}", fault.message());
   TRY(check_size(bytes, limits));

@@ -123,8 +123,8 @@ TEST_F(Open, HoldsTheSizeLimit) {
   OpenOptions options;
   options.limits.input_bytes_max = 10;
   EXPECT_EQ(error_of_path(write("x.npy", kArray), options),
-            "x.npy: 76 B are more than the limit of 10 B");
-  EXPECT_NE(error_of_path(folder_.string(), options).find("76 B are more than the limit of 10 B"),
+            "x.npy: 76 B are more than 10 B, the limit; --limit input=N raises it");
+  EXPECT_NE(error_of_path(folder_.string(), options).find("76 B are more than 10 B, the limit"),
             std::string::npos);
 }
 

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "formats/format.h"
+#include "formats/limits.h"
 
 namespace tensordiff {
 namespace {
@@ -124,8 +125,8 @@ Result<Catalog> open(const Input& input) {
   ByteCursor cursor(file.view);
   const uint64_t header_bytes = cursor.u64();
   if (header_bytes > input.limits.header_bytes_max)
-    return Error("a header of {} bytes, the limit is {}", header_bytes,
-                 input.limits.header_bytes_max);
+    return limit_hit("header", fmt::format("a header of {} bytes is longer than {}", header_bytes,
+                                           input.limits.header_bytes_max));
   const ByteView header = cursor.take(header_bytes);
   if (!cursor.ok()) return Error("the header is longer than the file");
   if (!as_text(header).starts_with('{')) return Error("the header does not start with '{{'");
@@ -133,7 +134,7 @@ Result<Catalog> open(const Input& input) {
   const Json index = TRY(Json::parse(as_text(header)).in("header"));
   const ByteSource data = input.source.slice(cursor.position(), cursor.remaining());
   if (index.object().size() > input.limits.tensors_max)
-    return Error("{} tensors, the limit is {}", index.object().size(), input.limits.tensors_max);
+    return limit_hit("tensors", fmt::format("more than {} tensors", input.limits.tensors_max));
   Catalog catalog;
   std::vector<Placed> tensors;
   tensors.reserve(index.object().size());

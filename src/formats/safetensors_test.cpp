@@ -93,7 +93,8 @@ TEST(Safetensors, SaysWhatIsWrong) {
 
 TEST(Safetensors, RefusesHeadersThatLie) {
   EXPECT_EQ(error_of(formats::safetensors, u64(1'000'000'000) + "{}"),
-            "a header of 1000000000 bytes, the limit is 100000000");
+            "a header of 1000000000 bytes is longer than 100000000, the limit; --limit header=N "
+            "raises it");
   EXPECT_EQ(error_of(formats::safetensors, u64(9) + "{}"), "the header is longer than the file");
   EXPECT_EQ(error_of(formats::safetensors, "abc"), "the header is longer than the file");
 }

@@ -142,7 +142,7 @@ TEST(Gzip, SaysWhatIsWrong) {
   Input small = input(good);
   small.limits.expanded_bytes_max = 10;
   EXPECT_EQ(formats::gzip.open(small).error().message(),
-            "it inflates to more than 10 B, the limit for one archive");
+            "it unpacks to more than 10 B, the limit; --limit expanded=N raises it");
 }
 
 }  // namespace

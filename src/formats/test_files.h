@@ -41,6 +41,9 @@ std::string zip(const std::vector<ZipFile>& files, std::string_view comment = {}
 ZipFile stored(std::string name, std::string data);
 ZipFile deflated(std::string name, std::string_view plain);
 std::string gzip(std::string_view plain);
+std::string zstd(std::string_view plain);
+std::string xz(std::string_view plain);
+std::string bzip2(std::string_view plain);
 
 struct TarFile {
   std::string name;

@@ -2,7 +2,10 @@
 
 #include "formats/test_files.h"
 
+#include <bzlib.h>
 #include <libdeflate.h>
+#include <lzma.h>
+#include <zstd.h>
 
 #include <fstream>
 #include <iterator>
@@ -87,6 +90,34 @@ ZipFile deflated(std::string name, std::string_view plain) {
 std::string gzip(std::string_view plain) {
   return std::string("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10) + deflate(plain) +
          u32(crc32_of(as_bytes(plain))) + u32(static_cast<uint32_t>(plain.size()));
+}
+
+std::string zstd(std::string_view plain) {
+  std::string packed(ZSTD_compressBound(plain.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), plain.data(), plain.size(), 3));
+  return packed;
+}
+
+std::string xz(std::string_view plain) {
+  std::string packed(lzma_stream_buffer_bound(plain.size()), '\0');
+  std::size_t bytes = 0;
+  if (lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, nullptr,
+                              reinterpret_cast<const uint8_t*>(plain.data()), plain.size(),
+                              reinterpret_cast<uint8_t*>(packed.data()), &bytes,
+                              packed.size()) != LZMA_OK)
+    return "";
+  packed.resize(bytes);
+  return packed;
+}
+
+std::string bzip2(std::string_view plain) {
+  std::string packed(plain.size() * 2 + 1024, '\0');
+  auto bytes = static_cast<unsigned>(packed.size());
+  std::string copy(plain);  // libbz2's interface predates const.
+  BZ2_bzBuffToBuffCompress(packed.data(), &bytes, copy.data(), static_cast<unsigned>(copy.size()),
+                           9, 0, 0);
+  packed.resize(bytes);
+  return packed;
 }
 
 std::string tar(const std::vector<TarFile>& files) {

@@ -4,9 +4,11 @@
 //   <root>/data/<key>   the bytes of each storage, not compressed
 //   <root>/byteorder    "little" or "big"; little where it is missing
 //
-// TorchScript archives have the same data.pkl and storages, and code beside them that is not read.
+// TorchScript archives have the same data.pkl and storages, more tensors in <root>/constants.pkl
+// with storages of their own in <root>/constants/, and code beside them that is not read.
 
 #include "base/text.h"
+#include "formats/limits.h"
 #include "formats/pickle/machine.h"
 #include "formats/pickle/torch_file.h"
 #include "formats/pickle/walk.h"
@@ -41,9 +43,48 @@ Result<bool> is_big_endian(const ZipArchive& archive, const std::string& root) {
 
 bool recognises(const Bytes& file) { return pickle::is_torch_zip(file); }
 
+using SharedArchive = std::shared_ptr<const ZipArchive>;
+
+// One pickle of the archive, and the folder of its storages: "data" of "data.pkl".
+Result<pickle::TorchFile> read_part(const SharedArchive& archive, const std::string& root,
+                                    const std::string& part, const Limits& limits) {
+  const std::string name = part + ".pkl";
+  const bool swapped = TRY(is_big_endian(*archive, root));
+  const ByteSource& source = archive->find(root + "/" + name)->source;
+  if (source.size() > limits.pickle_bytes_max && !source.ready())
+    return limit_hit("pickle",
+                     fmt::format("{}: {} to inflate are more than {}", name,
+                                 human_bytes(source.size()), human_bytes(limits.pickle_bytes_max)));
+  const Bytes pickle = TRY(source.open().in(name));
+  pickle::Graph graph = TRY(pickle::read_pickle(pickle, 0, limits).in(name));
+  const auto find = [archive,
+                     folder = root + "/" + part + "/"](std::string_view key) -> Result<ByteSource> {
+    const ZipMember* member = archive->find(folder + std::string(key));
+    if (!member) return Error("storage '{}' is not in the file", printable(key));
+    return member->source;
+  };
+  pickle::TorchFile torch{std::move(graph), {find, swapped}, name, {}};
+  torch.scripted = archive->find(root + "/constants.pkl") != nullptr;
+  return torch;
+}
+
 Result<Catalog> open(const Input& input) {
   const Bytes file = TRY(input.source.open());
-  return pickle::collect_tensors(TRY(pickle::read_torch_zip(file, input.limits)), input.limits);
+  pickle::TorchFile main = TRY(pickle::read_torch_zip(file, input.limits));
+  const bool scripted = main.scripted;
+  Catalog catalog = pickle::collect_tensors(std::move(main), input.limits);
+  if (!scripted) return catalog;
+
+  const auto archive = std::make_shared<const ZipArchive>(TRY(read_zip(file, input.limits)));
+  pickle::TorchFile part = TRY(read_part(archive, *root_of(*archive), "constants", input.limits));
+  Catalog constants = pickle::collect_tensors(std::move(part), input.limits);
+  for (Tensor& tensor : constants.tensors) {
+    tensor.name = "constants." + tensor.name;
+    catalog.tensors.push_back(std::move(tensor));
+  }
+  for (Problem& problem : constants.problems) catalog.problems.push_back(std::move(problem));
+  make_names_unique(catalog);
+  return catalog;
 }
 
 }  // namespace
@@ -58,28 +99,15 @@ Result<pickle::TorchFile> pickle::read_torch_zip(const Bytes& file, const Limits
   const auto archive = std::make_shared<const ZipArchive>(TRY(read_zip(file, limits)));
   const std::optional<std::string> root = root_of(*archive);
   if (!root) return Error("a zip without exactly one data.pkl in a folder");
-  const bool swapped = TRY(is_big_endian(*archive, *root));
-
-  const ByteSource& source = archive->find(*root + std::string(kPickleName))->source;
-  if (source.size() > limits.pickle_bytes_max && !source.ready())
-    return Error("data.pkl: {} to inflate, the limit is {}", human_bytes(source.size()),
-                 human_bytes(limits.pickle_bytes_max));
-  const Bytes pickle = TRY(source.open().in("data.pkl"));
-  Graph graph = TRY(read_pickle(pickle, 0, limits).in("data.pkl"));
-
-  const auto find = [archive,
-                     folder = *root + "/data/"](std::string_view key) -> Result<ByteSource> {
-    const ZipMember* member = archive->find(folder + std::string(key));
-    if (!member) return Error("storage '{}' is not in the file", printable(key));
-    return member->source;
-  };
-  return TorchFile{std::move(graph), {find, swapped}, "data.pkl", archive->problems};
+  TorchFile torch = TRY(read_part(archive, *root, "data", limits));
+  torch.problems = archive->problems;
+  return torch;
 }
 
 constinit const Format formats::torch_zip = {
     .name = "torch-zip",
     .summary = "PyTorch files (torch.save since 1.6), TorchScript archives",
-    .extensions = ".pt .pth .bin",
+    .extensions = ".pt .pth .bin .ckpt .ptl",
     .recognises = recognises,
     .open = open,
 };

@@ -15,6 +15,7 @@
 #include "base/byte_cursor.h"
 #include "base/text.h"
 #include "formats/inflate.h"
+#include "formats/limits.h"
 #include "formats/member_name.h"
 
 namespace tensordiff {
@@ -185,7 +186,7 @@ Result<Entry> read_entry(ByteCursor& cursor) {
 Result<std::vector<Entry>> read_directory(ByteView file, const Directory& directory,
                                           const Limits& limits) {
   if (directory.entries > limits.members_max)
-    return Error("zip: {} members, the limit is {}", directory.entries, limits.members_max);
+    return limit_hit("members", fmt::format("zip: more than {} members", limits.members_max));
   std::vector<Entry> entries;
   ByteCursor cursor(file.subspan(directory.offset, directory.bytes));
   while (!cursor.at_end() && entries.size() < directory.entries)
@@ -297,8 +298,8 @@ Result<ZipArchive> read_zip(const Bytes& file, const Limits& limits) {
           {entry.name, "its flags say that it is encrypted; it is read as if it were not"});
     if (entry.method != kStored && entry.fault.empty()) expanded += entry.bytes;
     if (expanded > limits.expanded_bytes_max)
-      return Error("zip: its members expand to more than {}, the limit for one archive",
-                   human_bytes(limits.expanded_bytes_max));
+      return limit_hit("expanded", fmt::format("zip: its members expand to more than {}",
+                                               human_bytes(limits.expanded_bytes_max)));
     archive.by_name.try_emplace(entry.name, archive.members.size());
     archive.members.push_back(
         {entry.name, source_of(file, entry), entry.method == kStored, entry.crc32});

@@ -134,13 +134,13 @@ TEST(ZipArchive, HoldsTheLimits) {
   Limits limits;
   limits.members_max = 1;
   EXPECT_EQ(error_of(zip({stored("x", ""), stored("y", "")}), limits),
-            "zip: 2 members, the limit is 1");
+            "zip: more than 1 members, the limit; --limit members=N raises it");
   limits = {};
   limits.expanded_bytes_max = 1000;
   EXPECT_EQ(
       error_of(zip({deflated("x", std::string(600, 'x')), deflated("y", std::string(600, 'y'))}),
                limits),
-      "zip: its members expand to more than 1000 B, the limit for one archive");
+      "zip: its members expand to more than 1000 B, the limit; --limit expanded=N raises it");
 }
 
 TEST(ZipArchive, AMemberThatCannotBeReadSaysWhy) {

@@ -94,6 +94,12 @@ constexpr DataName kNames[] = {
     {"torch.bits2x4", dtype},
     {"torch.bits4x2", dtype},
 
+    {"torch.jit._pickle.build_intlist", sequence},
+    {"torch.jit._pickle.build_tensorlist", sequence},
+    {"torch.jit._pickle.build_doublelist", sequence},
+    {"torch.jit._pickle.build_boollist", sequence},
+    {"torch.jit._pickle.restore_type_tag", tagged},
+
     {"torch.Tensor", tensor_class},
     {"torch._tensor.Tensor", tensor_class},
     {"torch.tensor.Tensor", tensor_class},

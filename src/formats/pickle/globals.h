@@ -21,6 +21,7 @@ enum class Meaning : uint8_t {
   encode,    // _codecs.encode(text, "latin1"): bytes as protocol 2 writes them
   complex,
   reconstructor,  // copyreg: an object, whose class is the first argument
+  tagged,         // A value and the name of its type: the value
   plain,          // A value without numbers to compare: slice, range, torch.device
 
   // torch

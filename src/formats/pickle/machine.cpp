@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/limits.h"
+
 namespace tensordiff::pickle {
 namespace {
 
@@ -144,7 +146,7 @@ Result<bool> Machine::run(uint64_t opcodes_max) {
 
 Result<void> Machine::check_limits() const {
   if (cursor_.position() - begin_ - payload_bytes_ > bytes_max_)
-    return Error("the pickle is longer than {} bytes, which is the limit", bytes_max_);
+    return limit_hit("pickle", fmt::format("the pickle is longer than {} bytes", bytes_max_));
   if (graph_.size() > kNodesMax)
     return Error("the pickle has more than {} values, which is the limit", kNodesMax);
   if (stack_.size() + marks_.size() > kStackMax)

@@ -180,7 +180,8 @@ TEST(Machine, RefusesAPickleLongerThanTheLimit) {
   const Result<Catalog> catalog = formats::pickle.open(small);
   ASSERT_FALSE(catalog.ok());
   EXPECT_EQ(catalog.error().message(),
-            "byte 2: BINUNICODE: the pickle is longer than 50 bytes, which is the limit");
+            "byte 2: BINUNICODE: the pickle is longer than 50 bytes, the limit; "
+            "--limit pickle=N raises it");
 }
 
 // Bytes objects stay in the file, so that large arrays are no reason to refuse it.

@@ -26,8 +26,15 @@ class Rebuilder {
   const Graph& graph() const { return graph_; }
   Meaning meaning(NodeId call) const;
 
+  // Whether a persistent id stands for a whole tensor, as it does in files of torch 0.1.
+  bool is_tensor_id(NodeId id) const;
+
   // The tensor behind a node that means one; an error where there is something wrong with it.
   Result<View> tensor(NodeId id, int depth = 0);
+
+  // torch.Size(...) or any other sequence of sizes; torch.float32.
+  Result<Shape> shape(NodeId sequence) const;
+  Result<DType> dtype(NodeId global) const;
 
   // All of a storage as one axis; bytes when it has no type.
   Result<View> whole_storage(NodeId id);
@@ -66,10 +73,8 @@ class Rebuilder {
   // torch_rebuild.cpp
   Result<Args> arguments(NodeId call, std::size_t count_min) const;
   Result<std::vector<int64_t>> integers(NodeId sequence) const;
-  Result<Shape> shape(NodeId sequence) const;
   Result<Storage> storage(NodeId id);
   Result<Layout> layout(Args args) const;
-  Result<DType> dtype(NodeId global) const;
   Result<View> strided(Args args, std::optional<DType> dtype);
   Result<View> adjusted(View view, Args args, std::size_t metadata) const;
   Result<View> from_state(NodeId call, int depth);

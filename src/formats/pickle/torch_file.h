@@ -34,6 +34,8 @@ Result<StorageId> read_storage_id(const Graph& graph, NodeId persistent);
 struct Storages {
   std::function<Result<ByteSource>(std::string_view key)> find;
   bool swapped = false;  // Written on a machine of the other byte order.
+  // Files of torch 0.1 have whole tensors behind their persistent ids, which are numbers as text.
+  std::function<Result<View>(std::string_view id)> tensor = {};
 };
 
 struct TorchFile {
@@ -41,6 +43,7 @@ struct TorchFile {
   Storages storages;
   std::string where;  // What to call the pickle in messages: "data.pkl".
   std::vector<Problem> problems;
+  bool scripted = false;  // TorchScript: the classes it names, __torch__.*, are its own.
 };
 
 bool is_torch_zip(const Bytes& file);

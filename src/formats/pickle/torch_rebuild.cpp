@@ -244,8 +244,14 @@ Result<View> Rebuilder::rebuild(Meaning function, Args args, int depth) {
   }
 }
 
+bool Rebuilder::is_tensor_id(NodeId id) const {
+  return storages_.tensor && graph_.kind(id) == Kind::persistent &&
+         graph_.string(graph_.items(id)[0]).has_value();
+}
+
 Result<View> Rebuilder::tensor(NodeId id, int depth) {
   if (depth > kCallDepthMax) return Error("calls nested in each other too deep");
+  if (is_tensor_id(id)) return storages_.tensor(*graph_.string(graph_.items(id)[0]));
   switch (const Meaning function = meaning(id)) {
     case Meaning::tensor_class:
       return from_state(id, depth);

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "formats/pickle/code.h"
 #include "formats/pickle/names.h"
 #include "formats/pickle/rebuild.h"
 
@@ -198,6 +199,9 @@ void Walker::walk_call(NodeId id) {
       return walk_entries(entries(id));
     case Meaning::sequence:
       return walk_sequence(id);
+    case Meaning::tagged:
+      if (const auto args = graph_.items(graph_.call(id)->args); !args.empty()) walk(args[0]);
+      return;
     case Meaning::complex:
       return add_complex(id);
     case Meaning::load_from_bytes:
@@ -314,6 +318,7 @@ void Walker::walk_nested(NodeId id) {
 }
 
 void Walker::walk_persistent(NodeId id) {
+  if (rebuilder_.is_tensor_id(id)) return add_tensor(rebuilder_.tensor(id));
   const std::span<const NodeId> fields = graph_.items(graph_.items(id)[0]);
   if (!fields.empty() && graph_.string(fields[0]) == "storage")
     add_tensor(rebuilder_.whole_storage(id));
@@ -350,26 +355,6 @@ void fill_scalars(Findings& found, std::vector<Tensor>& tensors) {
   }
 }
 
-// One Problem for each name of code in a pickle and in the torch files inside it.
-void report_globals(const Rebuilder& rebuilder, Findings& found) {
-  std::size_t more = 0, shown = 0;
-  const Graph& graph = rebuilder.graph();
-  for (const NodeId id : graph.globals()) {
-    if (data_name(graph.global(id)).meaning != Meaning::unknown) continue;
-    if (++shown > kProblemsMax) {
-      ++more;
-      continue;
-    }
-    found.problems.push_back(
-        {found.where,
-         fmt::format("holds a reference to '{}', which was not run", printable(graph.global(id)))});
-  }
-  if (more)
-    found.problems.push_back({found.where, fmt::format("and references to {} more names", more)});
-  for (const auto& [call, inner] : rebuilder.nested_files())
-    if (inner.ok()) report_globals(*inner.value().rebuilder, found);
-}
-
 }  // namespace
 
 Catalog collect_tensors(TorchFile file, const Limits& limits) {
@@ -381,7 +366,7 @@ Catalog collect_tensors(TorchFile file, const Limits& limits) {
   if (found.problems_left_out)
     found.problems.push_back(
         {file.where, fmt::format("and {} more problems like these", found.problems_left_out)});
-  report_globals(rebuilder, found);
+  report_code(rebuilder, {file.where, file.scripted}, found.problems);
 
   Catalog catalog;
   catalog.tensors = std::move(found.tensors).take();

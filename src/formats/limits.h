@@ -1,0 +1,41 @@
+// The limits on what an input may ask of us, by name, so that a user can raise one that is in the
+// way: --limit pickle=1GiB.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "formats/format.h"
+
+namespace tensordiff {
+
+struct LimitRow {
+  std::string_view name;
+  uint64_t Limits::*value;
+  bool bytes;  // Else a plain count.
+  std::string_view what;
+};
+
+// In the order of docs/formats.md.
+inline constexpr LimitRow kLimitRows[] = {
+    {"pickle", &Limits::pickle_bytes_max, true, "one pickle, without the bytes objects in it"},
+    {"json", &Limits::json_bytes_max, true, "an index or another file of JSON"},
+    {"header", &Limits::header_bytes_max, true, "the header of a safetensors file"},
+    {"members", &Limits::members_max, false, "files of one archive or folder"},
+    {"tensors", &Limits::tensors_max, false, "tensors of one file"},
+    {"expanded", &Limits::expanded_bytes_max, true, "all that is unpacked out of one archive"},
+    {"growth", &Limits::growth_max, false, "times its size that a compressed file unpacks to"},
+    {"nesting", &Limits::nesting_max, false, "archives in archives"},
+    {"hdf5-seconds", &Limits::hdf5_seconds_max, false, "seconds that the HDF5 library may take"},
+    {"hdf5-memory", &Limits::hdf5_memory_max, true, "memory that the HDF5 library may use"},
+    {"input", &Limits::input_bytes_max, true, "one input; the same as --limit-size"},
+};
+
+// The error of whoever meets a limit: what is too much, and how to raise the limit.
+Error limit_hit(std::string_view name, std::string_view what);
+
+// Sets a limit from "name=value"; a size may have a unit.
+Result<void> set_limit(Limits& limits, std::string_view name, uint64_t value);
+
+}  // namespace tensordiff

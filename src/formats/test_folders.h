@@ -1,0 +1,43 @@
+// For tests: folders made in memory, and what is told of them.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "formats/archive.h"
+#include "formats/pickle/test_pickles.h"
+
+namespace tensordiff::test_folders {
+
+using namespace test_pickles;
+
+using Files = std::vector<std::pair<std::string, std::string>>;
+
+// "w [2] ok; v: its fault | problem" or "! error".
+inline std::string told_folder(const Files& files) {
+  Archive archive;
+  for (const auto& [path, data] : files)
+    archive.files.push_back({path, ByteSource(bytes_of(data))});
+  const Result<Catalog> catalog = open_files(std::move(archive), Limits(), 0);
+  if (!catalog.ok()) return "! " + catalog.error().message();
+  std::string out;
+  for (const Tensor& t : catalog.value().tensors) {
+    out += (out.empty() ? "" : "; ") + t.name;
+    if (!t.fault.empty()) {
+      out += ": " + t.fault;
+      continue;
+    }
+    std::vector<double> values(t.elements());
+    Reader::open(t.view).value().values(0, values.size(), values.data());
+    for (const double value : values) out += fmt::format(" {:g}", value);
+  }
+  for (const Problem& problem : catalog.value().problems)
+    out += " | " + problem.where + ": " + problem.message;
+  return out;
+}
+
+inline std::string size(const std::vector<int32_t>& sizes) {
+  return call(global("torch", "Size"), {numbers(sizes)});
+}
+}  // namespace tensordiff::test_folders

@@ -9,6 +9,7 @@
 #include "analyze/analysis.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "compare/tolerance_rules.h"
 #include "match/filter.h"
 #include "match/ranks.h"
 
@@ -68,6 +69,11 @@ Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const R
                operand_of(sides.b.tensors[which.b], which.section_b), request.align);
 }
 
+void add_message(PairRow& row, const std::string& message) {
+  if (!row.message.empty() && !message.empty()) row.message += "; ";
+  row.message += message;
+}
+
 // Compares ranks that should hold the same with each other. One that is out of step is a
 // difference, whatever the rank that was compared with the other side says.
 Result<void> compare_copies(const AlignedPair& pair, const CompareOptions& options, PairRow& row) {
@@ -77,14 +83,17 @@ Result<void> compare_copies(const AlignedPair& pair, const CompareOptions& optio
     const Comparison found = TRY(compare({copy.like_view, copy.view, {}, ""}, quiet));
     if (found.status != Status::different) continue;
     row.comparison.status = Status::different;
-    if (!row.message.empty()) row.message += "; ";
-    row.message += fmt::format(
-        "rank {} of {} should hold the same as rank {} and does not: they "
-        "differ by up to {}",
-        copy.rank, copy.side, copy.like, human_number(found.diff.max_abs.value_or(0)));
+    add_message(row, fmt::format("rank {} of {} should hold the same as rank {} and does not: they "
+                                 "differ by up to {}",
+                                 copy.rank, copy.side, copy.like,
+                                 human_number(found.diff.max_abs.value_or(0))));
     break;
   }
   return {};
+}
+
+const ToleranceRule* rule_for(const PairRow& row, const Request& request) {
+  return request.rules ? request.rules->find(row.a.name) : nullptr;
 }
 
 // Fills one row. A bad tensor spoils this row and nothing else.
@@ -102,10 +111,13 @@ void compare_pair(const Sides& sides, const Pair& which, const Request& request,
   row.steps = pair.value().steps;
   row.message = pair.value().note;
 
-  const Result<Comparison> comparison = compare(pair.value(), request.compare);
+  const ToleranceRule* rule = rule_for(row, request);
+  const CompareOptions options = rule ? with_rule(request.compare, *rule) : request.compare;
+  const Result<Comparison> comparison = compare(pair.value(), options);
   if (!comparison.ok()) return fail(row, Status::error, comparison.error().message());
   row.comparison = comparison.value();
-  if (const Result<void> copies = compare_copies(pair.value(), request.compare, row); !copies.ok())
+  if (rule) add_message(row, judge(*rule, row.comparison));
+  if (const Result<void> copies = compare_copies(pair.value(), options, row); !copies.ok())
     return fail(row, Status::error, copies.error().message());
   aligned = std::move(pair).value();
 }
@@ -193,7 +205,7 @@ std::vector<Site> sites_of(const Report& report, const Matching& matching,
 // What the noise model says of a pair overrides the elementwise tolerance, unless the user set one.
 void settle(const Outcome& outcome, const Request& request, PairRow& row) {
   row.verdict = outcome.verdict;
-  if (request.compare.atol || request.compare.rtol) return;
+  if (request.compare.atol || request.compare.rtol || rule_for(row, request)) return;
   Status& status = row.comparison.status;
   // Where no element exceeds the tolerance, it is ranks of one side that are out of step.
   const bool exceeds = row.comparison.diff.exceeding > 0;
@@ -214,7 +226,9 @@ Result<void> explain(const Request& request, const Catalog& a, const Matching& m
     settle(outcome, request, report.pairs[outcome.pair]);
   const std::optional<FirstDivergence> by_status = first_divergence(report.pairs);
   // A tolerance that the user set may be wider or narrower than the noise.
-  report.first_divergence = by_status && insight.first ? insight.first : by_status;
+  const bool stands = by_status && insight.first &&
+                      report.pairs[insight.first->pair].comparison.status >= Status::different;
+  report.first_divergence = stands ? insight.first : by_status;
   if (by_status) report.next_divergences = std::move(insight.next);
   return {};
 }

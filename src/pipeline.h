@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "align/aligner.h"
@@ -14,6 +15,8 @@
 #include "report/report.h"
 
 namespace tensordiff {
+
+class ToleranceRules;  // compare/tolerance_rules.h
 
 // Whether tensors that lie on several ranks are gathered: --tp.
 struct TensorParallel {
@@ -30,6 +33,7 @@ struct Request {
   AlignOptions align;
   TensorParallel tp;
   CompareOptions compare;
+  std::shared_ptr<const ToleranceRules> rules;  // Tolerances by name; may be none.
   DiagnoseOptions diagnose;
   AnalyzeOptions analyze;
   std::string noise;  // A third run, as good as a, whose distance from a is the noise; empty: none.

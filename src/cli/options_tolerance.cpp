@@ -1,10 +1,20 @@
 // How far apart two values may be.
 
+#include "base/byte_source.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/values.h"
+#include "compare/tolerance_rules.h"
 
 namespace tensordiff {
 namespace {
+
+Result<void> apply_file(Settings& settings, std::string_view file) {
+  const Bytes bytes = TRY(map_file(std::string(file)).in(printable(file)));
+  settings.request.rules = std::make_shared<const ToleranceRules>(
+      TRY(ToleranceRules::parse(as_text(bytes.view)).in(printable(file))));
+  return {};
+}
 
 constexpr Option kOptions[] = {
     {"--epsilon", "X", "the same as --atol X --rtol 0",
@@ -23,6 +33,8 @@ constexpr Option kOptions[] = {
        settings.request.compare.rtol = TRY(parse_tolerance(text));
        return {};
      }},
+    {"--tolerance-file", "FILE", "YAML: tolerances and gates for names that an expression finds",
+     apply_file},
     {"--noise", "RUN", "a third run as good as A: errors up to three times its own are noise",
      [](Settings& settings, std::string_view path) -> Result<void> {
        settings.request.noise = path;

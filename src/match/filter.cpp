@@ -42,9 +42,18 @@ Result<NameFilter> NameFilter::make(std::vector<std::string> paths,
 }
 
 bool NameFilter::passes(std::string_view name) const {
-  const auto starts = [&](const std::string& path) { return starts_with_glob(name, path); };
+  // diffai puts all tensors below "tensor", and so do the paths of those who come from it.
+  constexpr std::string_view kRoot = "tensor.";
+  const auto starts = [&](const std::string& path) {
+    if (starts_with_glob(name, path)) return true;
+    return path.starts_with(kRoot) &&
+           starts_with_glob(name, std::string_view(path).substr(kRoot.size()));
+  };
   if (!paths_.empty() && std::ranges::none_of(paths_, starts)) return false;
-  return !ignore_ || !std::regex_search(name.begin(), name.end(), ignore_->regex);
+  // std::regex goes as deep as a name is long: one of a megabyte would end the program.
+  constexpr std::size_t kSearched = 2000;
+  const std::string_view head = name.substr(0, kSearched);
+  return !ignore_ || !std::regex_search(head.begin(), head.end(), ignore_->regex);
 }
 
 void NameFilter::apply(Catalog& catalog) const {

@@ -1,0 +1,57 @@
+// Tolerances by name: what --tolerance-file holds.
+//
+//   '\.norm\.':            # found in the name of a; the first that is decides
+//     atol: 1e-6           # elements, as --atol and --rtol
+//     rtol: 0
+//   'mlp':
+//     cosine: 0.999        # metrics of the report: at least this for cosine and pcc,
+//     max_abs: 0.01        # at most this for errors and counts,
+//     norm_ratio: [0.9, 1.1]   # between these for a ratio
+//
+// A rule with metrics and no atol or rtol leaves the decision to the metrics alone.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/comparison.h"
+
+namespace tensordiff {
+
+// What one metric of a pair has to be.
+struct Gate {
+  std::string metric;
+  std::optional<double> least, most;
+};
+
+struct ToleranceRule {
+  struct Regex;
+  std::string pattern;
+  std::shared_ptr<const Regex> regex;
+  std::optional<double> atol, rtol;
+  std::vector<Gate> gates;
+};
+
+class ToleranceRules {
+ public:
+  // From the text of such a file.
+  static Result<ToleranceRules> parse(std::string_view yaml);
+
+  // The first rule for this name; nullptr for none.
+  const ToleranceRule* find(std::string_view name) const;
+
+ private:
+  std::vector<ToleranceRule> rules_;
+};
+
+// The options with the tolerance of the rule in place of their own.
+CompareOptions with_rule(CompareOptions options, const ToleranceRule& rule);
+
+// Lets the gates of the rule decide. Returns what failed, "cosine is 0.98, below 0.999"; or "".
+std::string judge(const ToleranceRule& rule, Comparison& comparison);
+
+}  // namespace tensordiff

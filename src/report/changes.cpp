@@ -8,8 +8,10 @@
 namespace tensordiff {
 namespace {
 
-bool is_change(Status status) {
-  return status == Status::different || status == Status::incomparable || status == Status::error;
+// Also where what both have is the same, but one has more of it.
+bool is_change(const PairRow& row) {
+  return row.comparison.status >= Status::different ||
+         std::ranges::find(row.steps, ops::kTruncate, &Step::op) != row.steps.end();
 }
 
 ChangeKind kind_of(const PairRow& row) {
@@ -35,7 +37,7 @@ Change unpaired(const Report::Unpaired& tensor, ChangeKind kind) {
 std::vector<Change> list_changes(const Report& report, const RenderOptions& options) {
   std::vector<Change> changes;
   for (const PairRow* row : select_pairs(report, options, Sort::name)) {
-    if (!is_change(row->comparison.status)) continue;
+    if (!is_change(*row)) continue;
     changes.push_back({.kind = kind_of(*row),
                        .name = row->a.name,
                        .a = {&row->a, &row->comparison.a},

@@ -12,6 +12,22 @@ namespace {
 
 constexpr std::size_t kLengthMax = 1000;
 
+std::string first_lines(const Report& report, const Style& style) {
+  const FirstDivergence& first = *report.first_divergence;
+  const PairRow& row = report.pairs[first.pair];
+  const Finding* finding = finding_at(report, first.pair);
+  std::string out = style(Tone::bold, "Diverges " + place_of(row));
+  out += finding ? ": " + cause_of(*finding) + "." : ".";
+  if (!first.explanation.empty())
+    out += " " + capitalised(printable(first.explanation, kLengthMax)) + ".";
+  std::string facts = "first divergence: " + names_of(row);
+  if (finding)
+    facts += fmt::format("; {}, confidence {}", finding->code, short_number(finding->confidence));
+  return out + "\n  " + style(Tone::dim, facts) + "\n";
+}
+
+}  // namespace
+
 std::string place_of(const PairRow& row) {
   if (row.layer && !row.stage.empty())
     return fmt::format("in layer {} at {}", *row.layer, printable(row.stage));
@@ -35,22 +51,6 @@ std::string capitalised(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
   return text;
 }
-
-std::string first_lines(const Report& report, const Style& style) {
-  const FirstDivergence& first = *report.first_divergence;
-  const PairRow& row = report.pairs[first.pair];
-  const Finding* finding = finding_at(report, first.pair);
-  std::string out = style(Tone::bold, "Diverges " + place_of(row));
-  out += finding ? ": " + cause_of(*finding) + "." : ".";
-  if (!first.explanation.empty())
-    out += " " + capitalised(printable(first.explanation, kLengthMax)) + ".";
-  std::string facts = "first divergence: " + names_of(row);
-  if (finding)
-    facts += fmt::format("; {}, confidence {}", finding->code, short_number(finding->confidence));
-  return out + "\n  " + style(Tone::dim, facts) + "\n";
-}
-
-}  // namespace
 
 std::string names_of(const PairRow& row) {
   const std::string a = printable(row.a.name), b = printable(row.b.name);

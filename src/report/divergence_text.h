@@ -12,6 +12,17 @@ namespace tensordiff {
 // "a_name", or "a_name → b_name" where they differ.
 std::string names_of(const PairRow& row);
 
+// "in layer 1 at post_attn", or "at NAME" where layers are not known.
+std::string place_of(const PairRow& row);
+
+// The first finding about a pair; nullptr for none.
+const Finding* finding_at(const Report& report, std::size_t pair);
+
+// "b = 0.125 × a; residual 0.875 → 2e-07"
+std::string cause_of(const Finding& finding);
+
+std::string capitalised(std::string text);
+
 // "Diverges in layer 1 at post_attn: b = 0.125 × a; residual 0.875 → 2e-07. Its inputs agree to
 // 4e-07." and what else was found, a line each. Empty where there is nothing to tell.
 std::string divergence_lines(const Report& report, const Style& style);

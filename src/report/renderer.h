@@ -25,6 +25,8 @@ struct RenderOptions {
   std::optional<std::size_t> top = {};  // At most so many rows; 0: all.
   bool brief = false;                   // Text: the summary and nothing else.
   bool verbose = false;                 // Text: every pair, and how it was brought to one layout.
+  bool review = false;  // For people: only what a reviewer has to know, in half a page.
+  bool charts = false;  // Markdown: pictures too. A page always has them.
   bool color = false;
   std::size_t width = 100;  // Columns of the terminal.
 };
@@ -44,8 +46,12 @@ extern const Renderer json;
 extern const Renderer yaml;
 extern const Renderer report;
 extern const Renderer csv;
+extern const Renderer markdown;
+extern const Renderer html;
+extern const Renderer junit;
 
-inline constexpr const Renderer* kAll[] = {&text, &stats, &json, &yaml, &report, &csv};
+inline constexpr const Renderer* kAll[] = {&text, &stats,    &json, &yaml, &report,
+                                           &csv,  &markdown, &html, &junit};
 
 }  // namespace renderers
 

@@ -52,6 +52,15 @@ struct Summary {
   std::string_view verdict;  // same, close, different, trouble
 };
 
+// Against an earlier result: what is new, what has grown, what is as it was (--baseline).
+struct BaselineDelta {
+  uint64_t known = 0;  // Differences that were there already.
+  uint64_t gone = 0;   // And that were and are no more.
+  std::vector<std::string> added, grown;
+
+  bool holds() const { return added.empty() && grown.empty(); }
+};
+
 struct Report {
   Side a, b;
   Summary summary;
@@ -69,7 +78,8 @@ struct Report {
     double likeness = 0;        // How alike they are, 0 to 1.
   };
   std::vector<Unpaired> only_a, only_b;
-  std::vector<Answer> analyses;    // Those that were asked for.
+  std::vector<Answer> analyses;  // Those that were asked for.
+  std::optional<BaselineDelta> baseline;
   std::vector<std::string> notes;  // What pairing and alignment assumed.
 };
 

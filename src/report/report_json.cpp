@@ -243,6 +243,12 @@ std::string render(const Report& report, const RenderOptions&) {
   json.end_object();
   json.member("notes", report.notes).key("next_divergences");
   write_next(json, report);
+  if (report.baseline) {
+    const BaselineDelta& delta = *report.baseline;
+    json.key("baseline").begin_object().member("holds", delta.holds()).member("known", delta.known);
+    json.member("gone", delta.gone).member("new", delta.added).member("grown", delta.grown);
+    json.end_object();
+  }
   if (!report.trials.empty()) {
     json.key("trials");
     write_trials(json, report);

@@ -11,6 +11,7 @@
 #include "report/analyses.h"
 #include "report/divergence_text.h"
 #include "report/renderer.h"
+#include "report/review.h"
 #include "report/selection.h"
 #include "report/style.h"
 #include "report/table.h"
@@ -116,34 +117,6 @@ std::string note_lines(const Report& report, const RenderOptions& options, const
   return out;
 }
 
-std::string both(std::string_view a, std::string_view b) {
-  return a == b ? std::string(a) : fmt::format("{} → {}", a, b);
-}
-
-std::string number_or_dash(const std::optional<double>& number) {
-  return number ? short_number(*number) : "–";
-}
-
-std::string cosine_text(const std::optional<double>& cosine) {
-  if (!cosine) return "–";
-  // Seven digits would round a small difference up to a perfect 1.
-  if (*cosine < 1 && *cosine > 0.9999995) return ">0.999999";
-  return fmt::format("{:.6f}", *cosine);
-}
-
-std::string where_text(const Diff& diff) {
-  if (!diff.max_abs || *diff.max_abs == 0) return "";
-  const std::string index = diff.max_abs_at.empty() ? "" : shape_text(diff.max_abs_at) + " ";
-  if (!diff.a_there || !diff.b_there) return index;
-  return index + short_number(*diff.a_there) + " → " + short_number(*diff.b_there);
-}
-
-// The shape they were compared in; both where there is none.
-std::string shapes_of(const PairRow& row) {
-  const bool compared = row.comparison.diff.compared > 0;
-  return compared ? shape_text(row.shape) : both(shape_text(row.a.shape), shape_text(row.b.shape));
-}
-
 std::vector<Cell> cells_of(const PairRow& row, bool first) {
   const Status status = row.comparison.status;
   const Diff& diff = row.comparison.diff;
@@ -208,6 +181,31 @@ std::string pair_table(const Report& report, const RenderOptions& options, const
   return "\n" + table.render(style, options.width) + and_more(rows.size() - count, style);
 }
 
+std::string baseline_lines(const Report& report, const RenderOptions& options, const Style& style) {
+  if (!report.baseline) return "";
+  const BaselineDelta& delta = *report.baseline;
+  std::string out = fmt::format("{}  {}\n", style(Tone::bold, "baseline"), baseline_text(delta));
+  const auto list = [&](std::string_view what, const std::vector<std::string>& names) {
+    const std::size_t count = shown(names.size(), options, kListDefault);
+    for (std::size_t i = 0; i < count; ++i)
+      out += fmt::format("  {}  {}\n", style(Tone::bad, what), printable(names[i], 1000));
+    out += and_more(names.size() - count, style);
+  };
+  list("new", delta.added);
+  list("grown", delta.grown);
+  return out;
+}
+
+std::string review_text(const Report& report, const Style& style) {
+  const Review review = review_of(report);
+  std::string out = "\n" + style(Tone::bold, "what changed") + "\n";
+  for (const std::string& line : review.changed) out += "  " + line + "\n";
+  out += "\n" + style(Tone::bold, "what to look at") + "\n";
+  for (const std::string& line : review.look_at) out += "  " + line + "\n";
+  if (review.look_at.empty()) out += "  Nothing asks for a second look.\n";
+  return out;
+}
+
 std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::string_view side,
                           const RenderOptions& options, const Style& style) {
   if (tensors.empty() || !options.show_unpaired) return "";
@@ -232,9 +230,11 @@ std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::str
 
 std::string render(const Report& report, const RenderOptions& options) {
   const Style style(options.color);
-  if (options.brief) return summary_line(report, style);
-  return side_lines(report, style, options.width) + summary_line(report, style) +
-         divergence_lines(report, style) + problem_lines(report, options, style) +
+  const std::string verdict = summary_line(report, style) + baseline_lines(report, options, style);
+  if (options.brief) return verdict;
+  const std::string head = side_lines(report, style, options.width) + verdict;
+  if (options.review) return head + review_text(report, style);
+  return head + divergence_lines(report, style) + problem_lines(report, options, style) +
          note_lines(report, options, style) + pair_table(report, options, style) +
          unpaired_list(report.only_a, "a", options, style) +
          unpaired_list(report.only_b, "b", options, style) + trial_lines(report, style) +

@@ -107,4 +107,37 @@ std::string counted(uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", human_count(count), noun, count == 1 ? "" : "s");
 }
 
+std::string both(std::string_view a, std::string_view b) {
+  return a == b ? std::string(a) : fmt::format("{} → {}", a, b);
+}
+
+std::string number_or_dash(const std::optional<double>& number) {
+  return number ? short_number(*number) : "–";
+}
+
+std::string cosine_text(const std::optional<double>& cosine) {
+  if (!cosine) return "–";
+  // Seven digits would round a small difference up to a perfect 1.
+  if (*cosine < 1 && *cosine > 0.9999995) return ">0.999999";
+  return fmt::format("{:.6f}", *cosine);
+}
+
+std::string where_text(const Diff& diff) {
+  if (!diff.max_abs || *diff.max_abs == 0) return "";
+  const std::string index = diff.max_abs_at.empty() ? "" : shape_text(diff.max_abs_at) + " ";
+  if (!diff.a_there || !diff.b_there) return index;
+  return index + short_number(*diff.a_there) + " → " + short_number(*diff.b_there);
+}
+
+// The shape they were compared in; both where there is none.
+std::string shapes_of(const PairRow& row) {
+  const bool compared = row.comparison.diff.compared > 0;
+  return compared ? shape_text(row.shape) : both(shape_text(row.a.shape), shape_text(row.b.shape));
+}
+
+std::string baseline_text(const BaselineDelta& delta) {
+  return fmt::format("{}, {} new, {} grown, {} gone", counted(delta.known, "known difference"),
+                     delta.added.size(), delta.grown.size(), delta.gone);
+}
+
 }  // namespace tensordiff

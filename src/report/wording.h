@@ -24,6 +24,24 @@ std::string share_text(uint64_t part, uint64_t whole);
 // Three digits, but whole numbers as they are: 0.125, 3.05e-07, 4096.
 std::string short_number(double number);
 
+// As short_number; "–" for a metric that is not defined.
+std::string number_or_dash(const std::optional<double>& number);
+
+// Six digits; never a perfect 1 for what is not.
+std::string cosine_text(const std::optional<double>& cosine);
+
+// "x", or "x → y" where they differ.
+std::string both(std::string_view a, std::string_view b);
+
+// The largest difference: "[3, 17] 1 → 1.01".
+std::string where_text(const Diff& diff);
+
+// The shape they were compared in; both where there is none.
+std::string shapes_of(const PairRow& row);
+
+// "12 known differences, 1 new, 2 grown, 3 gone"
+std::string baseline_text(const BaselineDelta& delta);
+
 // "1 pair", "2 pairs".
 std::string counted(uint64_t count, std::string_view noun);
 

@@ -1,0 +1,88 @@
+#include "report/baseline.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "report/divergence_text.h"
+#include "report/wording.h"
+
+namespace tensordiff {
+namespace {
+
+// Sums differ in their last digits from one machine to the next.
+constexpr double kGrowthMin = 1.001;
+
+// No name holds a newline twice over by chance; even then only the wording would be wrong.
+std::string key_of(std::string_view a, std::string_view b) { return fmt::format("{}\n{}", a, b); }
+
+bool differs(Status status) { return status >= Status::different; }
+
+bool differs(std::string_view status) {
+  return status == "different" || status == "incomparable" || status == "error";
+}
+
+}  // namespace
+
+Result<Baseline> Baseline::parse(std::string_view text) {
+  const Json json = TRY(Json::parse(text));
+  if (json["schema"].string() != "tensordiff.report/1")
+    return Error("not a result of -o report: its schema is not tensordiff.report/1");
+  Baseline baseline;
+  for (const Json& pair : json["pairs"].array()) {
+    Row& row = baseline.rows_[key_of(pair["name_a"].string(), pair["name_b"].string())];
+    row.status = pair["status"].string();
+    row.rel_l2 = pair["diff"]["rel_l2"].number();
+    row.nonfinite_mismatch = pair["diff"]["nonfinite_mismatch"].u64().value_or(0);
+  }
+  for (const Json& tensor : json["only_a"].array())
+    baseline.only_a_.emplace(tensor["name"].string());
+  for (const Json& tensor : json["only_b"].array())
+    baseline.only_b_.emplace(tensor["name"].string());
+  return baseline;
+}
+
+std::string Baseline::growth(const Row& before, const PairRow& now) {
+  const Diff& diff = now.comparison.diff;
+  const std::string_view status = name_of(now.comparison.status);
+  if (status != before.status && now.comparison.status > Status::different)
+    return fmt::format("was {}, is {}", before.status, status);
+  if (diff.nonfinite_mismatch > before.nonfinite_mismatch)
+    return fmt::format("NaN or infinity out of step at {} places, was {}", diff.nonfinite_mismatch,
+                       before.nonfinite_mismatch);
+  if (diff.rel_l2 && before.rel_l2 && *diff.rel_l2 > kGrowthMin * *before.rel_l2)
+    return fmt::format("relative L2 error {}, was {}", short_number(*diff.rel_l2),
+                       short_number(*before.rel_l2));
+  return "";
+}
+
+BaselineDelta Baseline::delta(const Report& report) const {
+  BaselineDelta delta;
+  for (const PairRow& row : report.pairs) {
+    const auto found = rows_.find(key_of(row.a.name, row.b.name));
+    const bool was = found != rows_.end() && differs(found->second.status);
+    const bool is = differs(row.comparison.status);
+    if (was && !is) ++delta.gone;
+    if (!is) continue;
+    const std::string grown = was ? growth(found->second, row) : "";
+    if (!was)
+      delta.added.push_back(names_of(row));
+    else if (!grown.empty())
+      delta.grown.push_back(names_of(row) + ": " + grown);
+    else
+      ++delta.known;
+  }
+  const auto unpaired = [&](const auto& tensors, const std::set<std::string>& before) {
+    for (const Report::Unpaired& tensor : tensors) {
+      if (tensor.layer_absent) continue;
+      if (before.contains(tensor.id.name))
+        ++delta.known;
+      else
+        delta.added.push_back(tensor.id.name);
+    }
+  };
+  unpaired(report.only_a, only_a_);
+  unpaired(report.only_b, only_b_);
+  return delta;
+}
+
+}  // namespace tensordiff

@@ -47,9 +47,14 @@ namespace commands {
 extern const Command compare;
 extern const Command show;
 extern const Command check;
+extern const Command trend;
+extern const Command batch;
+extern const Command config;
+extern const Command git;
 extern const Command completions;
 
-inline constexpr const Command* kAll[] = {&compare, &show, &check, &completions};
+inline constexpr const Command* kAll[] = {&compare, &show,   &check, &trend,
+                                          &batch,   &config, &git,   &completions};
 
 }  // namespace commands
 
@@ -67,6 +72,9 @@ extern const OptionGroup speed;
 extern const OptionGroup common;  // Every command takes these.
 
 }  // namespace option_groups
+
+// The option of this long name, "atol"; nullptr where the command has none.
+const Option* find_option(const Command& command, std::string_view name);
 
 // Reads the options, then runs the command or shows its help. The exit status.
 int run_command(const Command& command, const std::vector<std::string>& arguments);

@@ -29,6 +29,14 @@ std::string command_names() {
   return names;
 }
 
+// What -o takes: the names of compare's; other commands know some of them.
+std::string output_names() {
+  std::string names;
+  for (const Renderer* renderer : renderers::kAll)
+    names += fmt::format("{}{}", names.empty() ? "" : " ", renderer->name);
+  return names;
+}
+
 std::string bash_script() {
   std::string cases;
   for (const Command* command : commands::kAll)
@@ -40,13 +48,18 @@ std::string bash_script() {
       "  case \"${{COMP_WORDS[1]}}\" in\n"
       "{}    *) flags=\"{}\" ;;\n"
       "  esac\n"
+      "  case \"${{COMP_WORDS[COMP_CWORD - 1]}}\" in\n"
+      "    -o|--output) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")); return ;;\n"
+      "    git) COMPREPLY=($(compgen -W \"install uninstall\" -- \"$word\")); return ;;\n"
+      "    completions) COMPREPLY=($(compgen -W \"bash zsh fish\" -- \"$word\")); return ;;\n"
+      "  esac\n"
       "  if [[ $word == -* ]]; then COMPREPLY=($(compgen -W \"$flags\" -- \"$word\"))\n"
       "  elif ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W \"{}\" -f -- \"$word\"))\n"
       "  else COMPREPLY=($(compgen -f -- \"$word\"))\n"
       "  fi\n"
       "}}\n"
       "complete -o filenames -F _tensordiff tensordiff\n",
-      cases, fmt::join(flags_of(commands::compare), " "), command_names());
+      cases, fmt::join(flags_of(commands::compare), " "), output_names(), command_names());
 }
 
 std::string fish_script() {
@@ -54,6 +67,9 @@ std::string fish_script() {
   for (const Command* command : commands::kAll) {
     out += fmt::format("complete -c tensordiff -n __fish_use_subcommand -a {} -d '{}'\n",
                        command->name, command->summary);
+    out += fmt::format(
+        "complete -c tensordiff -n '__fish_seen_subcommand_from {}' -s o -l output -xa '{}'\n",
+        command->name, output_names());
     for (const std::string_view flag : flags_of(*command))
       out += fmt::format("complete -c tensordiff -n '__fish_seen_subcommand_from {}' -a '{}'\n",
                          command->name, flag);

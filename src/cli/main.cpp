@@ -42,6 +42,11 @@ int run(std::vector<std::string> arguments) {
     print_help();
     return kSame;
   }
+  // As an option too, since that is how scripts for diffai spell it.
+  if (const auto check = std::ranges::find(arguments, "--check"); check != arguments.end()) {
+    arguments.erase(check);
+    return run_command(commands::check, arguments);
+  }
   const auto named = std::ranges::find(commands::kAll, first, &Command::name);
   if (named == std::end(commands::kAll)) return run_command(commands::compare, arguments);
   arguments.erase(arguments.begin());

@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/config.h"
 #include "cli/values.h"
 #include "formats/limits.h"
 
@@ -52,6 +53,11 @@ constexpr Option kCommon[] = {
     {"--threads", "N", "threads to use; default: one for each core",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.threads = TRY(parse_count(text));
+       return {};
+     }},
+    {"--no-config", "", "read no file with settings; see tensordiff config",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.config = false;
        return {};
      }},
     {"-q,--quiet", "", "print nothing; the exit status tells",
@@ -108,6 +114,8 @@ Result<void> apply_in_order(const CLI::App& app, const std::map<const CLI::Optio
     const std::string_view name = row.flags.substr(row.flags.find("--"));
     const std::string argument(row.argument.empty() ? name : given->results()[occurrence]);
     TRY(row.apply(line.settings, argument).in(name));
+    line.settings.given.push_back(
+        {std::string(name.substr(2)), row.argument.empty() ? "" : argument});
   }
   return {};
 }
@@ -133,6 +141,11 @@ Result<ParsedLine> parse(const Command& command, const std::vector<std::string>&
   } catch (const CLI::ParseError& error) {
     return Error("{}", error.what());
   }
+  // Files first, so that the command line has the last word.
+  if (app.count("--no-config") + app.count("--help") == 0 && !command.groups.empty()) {
+    const Config config = TRY(load_config());
+    TRY(apply_config(config.entries, command, line.settings));
+  }
   TRY(apply_in_order(app, rows, line));
   return line;
 }
@@ -141,6 +154,13 @@ Result<ParsedLine> parse(const Command& command, const std::vector<std::string>&
 
 constinit const OptionGroup option_groups::common = {.title = "options of every command",
                                                      .options = kCommon};
+
+const Option* find_option(const Command& command, std::string_view name) {
+  for (const OptionGroup* group : all_groups(command))
+    for (const Option& option : group->options)
+      if (option.flags.substr(option.flags.find("--") + 2) == name) return &option;
+  return nullptr;
+}
 
 int fail(const Error& error) {
   fmt::print(stderr, "tensordiff: {}\n", printable(error.message(), 4000));

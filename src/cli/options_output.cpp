@@ -1,5 +1,6 @@
 // How the result is shown.
 
+#include "base/byte_source.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/values.h"
@@ -48,8 +49,38 @@ Result<void> apply_show(Settings& settings, std::string_view list) {
   return {};
 }
 
+Result<void> apply_baseline(Settings& settings, std::string_view file) {
+  const Bytes bytes = TRY(map_file(std::string(file)).in(printable(file)));
+  settings.baseline = std::make_shared<const Baseline>(
+      TRY(Baseline::parse(as_text(bytes.view)).in(printable(file))));
+  return {};
+}
+
 constexpr Option kOptions[] = {
-    {"-o,--output", "FORMAT", "text (default), stats, json, yaml, report or csv", apply_output},
+    {"-o,--output", "FORMAT",
+     "text (default), stats, json, yaml, report, csv, markdown, html or junit", apply_output},
+    {"--generate-report", "", "everything, as Markdown or as the end of --out's name says",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.full_report = true;
+       return {};
+     }},
+    {"--markdown-output", "", "the same as -o markdown",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.output = renderers::markdown.name;
+       return {};
+     }},
+    {"--include-charts", "", "pictures in Markdown too; a page of HTML always has them",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.render.charts = true;
+       return {};
+     }},
+    {"--review-friendly", "", "what changed and what to look at, in half a page",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.render.review = true;
+       return {};
+     }},
+    {"--baseline", "FILE", "an earlier -o report: only what is new or has grown is a difference",
+     apply_baseline},
     {"--sort", "KEY", "layer, name, similarity, difference or size", apply_sort},
     {"--sort-by-change-magnitude", "", "the same as --sort difference",
      [](Settings& settings, std::string_view) -> Result<void> {

@@ -41,7 +41,7 @@ ProgressLine::~ProgressLine() {
   if (visible_) std::fputs("\r\x1b[K", stderr);
 }
 
-void ProgressLine::update(uint64_t done, uint64_t total) {
+void ProgressLine::update(uint64_t done, uint64_t total, std::string_view about) {
   if (!active_) return;
   // Whoever finds the line busy has nothing to say that the next one will not.
   const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -50,7 +50,8 @@ void ProgressLine::update(uint64_t done, uint64_t total) {
   shown_ = now;
   visible_ = true;
   const double elapsed_s = std::chrono::duration<double>(now - start_).count();
-  fmt::print(stderr, "\r\x1b[K{}", progress_text(done, total, elapsed_s));
+  fmt::print(stderr, "\r\x1b[K{}{}{}", printable(about, 40), about.empty() ? "" : ": ",
+             progress_text(done, total, elapsed_s));
   std::fflush(stderr);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace tensordiff {
 
@@ -20,8 +21,8 @@ class ProgressLine {
   ~ProgressLine();
 
   bool active() const { return active_; }
-  // From any thread.
-  void update(uint64_t done, uint64_t total);
+  // From any thread. `about` is what of many is being worked on.
+  void update(uint64_t done, uint64_t total, std::string_view about = {});
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -8,6 +8,7 @@
 
 #include "cli/elements.h"
 #include "pipeline.h"
+#include "report/baseline.h"
 #include "report/renderer.h"
 
 namespace tensordiff {
@@ -22,12 +23,29 @@ struct Settings {
   ColorChoice color = ColorChoice::automatic;
   bool quiet = false;
   std::size_t threads = 0;  // 0: one for each core.
+  bool config = true;       // Whether files with settings are read.
+
+  // What was asked for, in the order in which it took effect, as it was written.
+  struct Given {
+    std::string name;         // "atol"
+    std::string value;        // Empty for a switch.
+    std::string origin = {};  // The file and the line; empty: the command line.
+  };
+  std::vector<Given> given;
 
   // compare
   Request request;
   RenderOptions render;
   bool exit_zero = false;
-  std::string save_pairs;  // File for the pairs that were made.
+  bool full_report = false;  // --generate-report: in the form that --out's name asks for.
+  std::shared_ptr<const Baseline> baseline;  // An earlier result; may be none.
+  std::string save_pairs;                    // File for the pairs that were made.
+
+  // batch
+  std::string resume;  // File that keeps what is done.
+
+  // git
+  bool global = false;  // For all repositories of the user.
 
   // show
   bool stats = false;

@@ -1,0 +1,69 @@
+#include "cli/comparing.h"
+
+#include <algorithm>
+
+#include "analyze/analysis.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "pipeline.h"
+
+namespace tensordiff {
+namespace {
+
+// What a full report is written as: the end of the file's name tells, else Markdown.
+const Renderer& full_report(const std::string& file) {
+  constexpr std::pair<std::string_view, const Renderer*> kEndings[] = {
+      {".html", &renderers::html}, {".htm", &renderers::html},  {".json", &renderers::report},
+      {".csv", &renderers::csv},   {".xml", &renderers::junit}, {".yaml", &renderers::yaml},
+      {".txt", &renderers::text},
+  };
+  for (const auto& [ending, renderer] : kEndings)
+    if (lower(file).ends_with(ending)) return *renderer;
+  return renderers::markdown;
+}
+
+}  // namespace
+
+const Renderer& renderer_of(const Settings& settings) {
+  if (settings.full_report && settings.output == "text") return full_report(settings.out);
+  if (settings.stats && settings.output == "text") return renderers::stats;
+  for (const Renderer* renderer : renderers::kAll)
+    if (renderer->name == settings.output) return *renderer;
+  return renderers::text;
+}
+
+int exit_status(const Report& report, const Settings& settings) {
+  const std::string_view verdict = report.summary.verdict;
+  const bool held = report.baseline && report.baseline->holds();
+  const bool alarm = std::ranges::any_of(
+      report.analyses, [](const Answer& answer) { return answer.alarm.has_value(); });
+  if (verdict == "trouble") return kTrouble;
+  const bool differs = verdict == "different" && !held;
+  return (differs || alarm) && !settings.exit_zero ? kDifferent : kSame;
+}
+
+Result<void> check_inputs(const Settings& settings, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs)
+    if (input == "-") return Error("'-': reading from standard input is not supported");
+  if (inputs.empty() || inputs.size() > 2)
+    return Error("needs one or two inputs, has {}", inputs.size());
+  const Request& request = settings.request;
+  if (!request.analyze.wanted.empty() && (inputs.size() == 1 || request.shape_only))
+    return Error("{} needs two inputs and their values", request.analyze.wanted[0]->flag);
+  return {};
+}
+
+Result<Report> compare_inputs(const Settings& settings, const std::vector<std::string>& inputs,
+                              std::function<void(uint64_t done, uint64_t total)> progress) {
+  Request request = settings.request;
+  request.a = inputs[0];
+  if (inputs.size() == 2) request.b = inputs[1];
+  request.open = settings.open;
+  request.unpaired_stats = renderer_of(settings).unpaired_stats;
+  request.progress = std::move(progress);
+  Report report = TRY(compare_models(request));
+  if (settings.baseline) report.baseline = settings.baseline->delta(report);
+  return report;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,236 @@
+#include "report/batch_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/chart.h"
+#include "report/compare_document.h"
+#include "report/divergence_text.h"
+#include "report/junit.h"
+#include "report/table.h"
+#include "report/wording.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kBarsMax = 20;
+
+struct Counts {
+  uint64_t by_verdict[4] = {};
+  static constexpr std::string_view kVerdicts[] = {"trouble", "different", "close", "same"};
+};
+
+Counts count(const std::vector<BatchRow>& rows) {
+  Counts counts;
+  for (const BatchRow& row : rows)
+    for (std::size_t i = 0; i < std::size(counts.by_verdict); ++i)
+      counts.by_verdict[i] += row.verdict == Counts::kVerdicts[i] ? 1 : 0;
+  return counts;
+}
+
+std::string about(const BatchRow& row) {
+  if (row.message.empty() || row.divergence.empty()) return row.message + row.divergence;
+  return row.divergence + "; " + row.message;
+}
+
+std::string verdict_of(const std::vector<BatchRow>& rows) {
+  const Counts counts = count(rows);
+  for (std::size_t i = 0; i < std::size(counts.by_verdict); ++i)
+    if (counts.by_verdict[i] > 0) return std::string(Counts::kVerdicts[i]);
+  return "same";
+}
+
+std::string text_of(const std::vector<BatchRow>& rows, const RenderOptions& options) {
+  using enum Column::Side;
+  const Style style(options.color);
+  const Counts counts = count(rows);
+  std::string list;
+  for (std::size_t i = 0; i < std::size(counts.by_verdict); ++i) {
+    if (counts.by_verdict[i] == 0) continue;
+    const std::string_view verdict = Counts::kVerdicts[i];
+    list += list.empty() ? "" : ", ";
+    list += style(tone_of_verdict(verdict), fmt::format("{} {}", counts.by_verdict[i], verdict));
+  }
+  std::string out = fmt::format("{}: {}\n", counted(rows.size(), "comparison"), list);
+  if (options.brief) return out;
+  Table table({{"name"},
+               {"verdict"},
+               {"pairs", right, 2},
+               {"different", right},
+               {"unpaired", right, 1},
+               {"worst rel L2", right}});
+  for (const BatchRow& row : rows) {
+    std::vector<std::string> remarks;
+    if (!about(row).empty()) remarks.push_back(printable(about(row), 1000));
+    table.add({{printable(row.name)},
+               {row.verdict, tone_of_verdict(row.verdict)},
+               {human_count(row.pairs)},
+               {human_count(row.different)},
+               {human_count(row.unpaired)},
+               {number_or_dash(row.worst)}},
+              std::move(remarks));
+  }
+  return out + "\n" + table.render(style, options.width);
+}
+
+std::string json_of(const std::vector<BatchRow>& rows) {
+  const Counts counts = count(rows);
+  JsonWriter json(JsonWriter::Style::indented);
+  json.begin_object().member("schema", "tensordiff.batch/1").key("summary").begin_object();
+  json.member("runs", uint64_t{rows.size()});
+  for (std::size_t i = 0; i < std::size(counts.by_verdict); ++i)
+    json.member(Counts::kVerdicts[i], counts.by_verdict[i]);
+  json.member("exit", worst_exit(rows)).end_object().key("runs").begin_array();
+  for (const BatchRow& row : rows) write_row(json, row);
+  json.end_array().end_object();
+  return json.take() + "\n";
+}
+
+std::string csv_of(const std::vector<BatchRow>& rows) {
+  const auto quoted = [](std::string_view text) {
+    std::string field = "\"";
+    for (const char c : printable(text, std::string::npos))
+      field += c == '"' ? "\"\"" : std::string(1, c);
+    return field + "\"";
+  };
+  std::string out = "name,a,b,verdict,exit,pairs,different,unpaired,worst_rel_l2,about\n";
+  for (const BatchRow& row : rows)
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", quoted(row.name), quoted(row.a),
+                       quoted(row.b), row.verdict, row.status, row.pairs, row.different,
+                       row.unpaired, row.worst ? number_text(*row.worst) : "", quoted(about(row)));
+  return out;
+}
+
+std::string junit_of(const std::vector<BatchRow>& rows) {
+  JunitSuite suite{"tensordiff batch", {}, {}};
+  for (const BatchRow& row : rows) {
+    JunitCase test{"batch", row.name};
+    if (row.status == 1) test.outcome = JunitCase::Outcome::failed;
+    if (row.status == 2) test.outcome = JunitCase::Outcome::error;
+    test.message = about(row).empty() ? row.verdict : about(row);
+    test.details = fmt::format("a = {}\nb = {}\n{} of {} different, {} unpaired\n",
+                               printable(row.a, 1000), printable(row.b, 1000), row.different,
+                               counted(row.pairs, "pair"), row.unpaired);
+    suite.cases.push_back(std::move(test));
+  }
+  return junit_text({suite});
+}
+
+doc::Document document_of(const std::vector<BatchRow>& rows) {
+  doc::Document document;
+  document.title = counted(rows.size(), "comparison");
+  document.verdict = verdict_of(rows);
+  document.look = look_of_verdict(document.verdict);
+  const Counts counts = count(rows);
+  doc::Tiles tiles;
+  for (std::size_t i = 0; i < std::size(counts.by_verdict); ++i)
+    if (counts.by_verdict[i] > 0)
+      tiles.tiles.push_back({std::string(Counts::kVerdicts[i]), human_count(counts.by_verdict[i]),
+                             look_of_verdict(Counts::kVerdicts[i])});
+  document.blocks.emplace_back(std::move(tiles));
+
+  std::vector<ChartPoint> bars;
+  for (const BatchRow& row : rows)
+    if (row.worst && *row.worst > 0)
+      bars.push_back({row.name, row.worst, look_of_verdict(row.verdict)});
+  std::ranges::stable_sort(bars, std::greater(), [](const ChartPoint& bar) { return *bar.value; });
+  if (bars.size() > kBarsMax) bars.resize(kBarsMax);
+  if (bars.size() > 1)
+    document.blocks.emplace_back(bar_chart("Largest relative L2 error of each", bars));
+
+  doc::Table table{{{"name"},
+                    {"verdict"},
+                    {"pairs", true},
+                    {"different", true},
+                    {"unpaired", true},
+                    {"worst rel L2", true},
+                    {"where and why"}},
+                   {}};
+  table.searchable = true;
+  const auto number = [](uint64_t value) {
+    return doc::Cell{human_count(value), doc::Look::plain, false, static_cast<double>(value)};
+  };
+  for (const BatchRow& row : rows)
+    table.rows.push_back({{row.name, doc::Look::plain, true},
+                          {row.verdict, look_of_verdict(row.verdict)},
+                          number(row.pairs),
+                          number(row.different),
+                          number(row.unpaired),
+                          {number_or_dash(row.worst), doc::Look::plain, false, row.worst},
+                          {about(row), doc::Look::dim}});
+  document.blocks.emplace_back(std::move(table));
+  return document;
+}
+
+}  // namespace
+
+BatchRow batch_row(const Report& report) {
+  BatchRow row;
+  row.a = report.a.path;
+  row.b = report.b.path;
+  row.verdict = report.summary.verdict;
+  row.pairs = report.pairs.size();
+  row.different = report.summary.different + report.summary.incomparable + report.summary.error;
+  for (const auto* side : {&report.only_a, &report.only_b})
+    row.unpaired +=
+        static_cast<uint64_t>(std::ranges::count(*side, false, &Report::Unpaired::layer_absent));
+  for (const PairRow& pair : report.pairs)
+    if (const auto& error = pair.comparison.diff.rel_l2; error && *error >= row.worst.value_or(0))
+      row.worst = error;
+  for (const Answer& answer : report.analyses)
+    if (answer.alarm) row.message += fmt::format("{}: {}; ", answer.name, *answer.alarm);
+  if (row.message.ends_with("; ")) row.message.resize(row.message.size() - 2);
+  if (!report.first_divergence) return row;
+  const PairRow& first = report.pairs[report.first_divergence->pair];
+  const Finding* finding = finding_at(report, first.index);
+  row.divergence = place_of(first);
+  if (finding) row.divergence += fmt::format(": {}: {}", finding->code, cause_of(*finding));
+  return row;
+}
+
+void write_row(JsonWriter& json, const BatchRow& row) {
+  json.begin_object().member("name", row.name).member("a", row.a).member("b", row.b);
+  json.member("verdict", row.verdict).member("exit", row.status).member("pairs", row.pairs);
+  json.member("different", row.different).member("unpaired", row.unpaired);
+  json.member("worst_rel_l2", row.worst).member("divergence", row.divergence);
+  json.member("message", row.message).end_object();
+}
+
+Result<BatchRow> read_row(const Json& json) {
+  BatchRow row;
+  row.name = json["name"].string();
+  row.a = json["a"].string();
+  row.b = json["b"].string();
+  row.verdict = json["verdict"].string();
+  row.status = static_cast<int>(json["exit"].u64().value_or(2));
+  row.pairs = json["pairs"].u64().value_or(0);
+  row.different = json["different"].u64().value_or(0);
+  row.unpaired = json["unpaired"].u64().value_or(0);
+  row.worst = json["worst_rel_l2"].number();
+  if (json["worst_rel_l2"].string() == "inf") row.worst = HUGE_VAL;
+  row.divergence = json["divergence"].string();
+  row.message = json["message"].string();
+  if (row.verdict.empty() || row.status > 2) return Error("not the row of a batch");
+  return row;
+}
+
+int worst_exit(const std::vector<BatchRow>& rows) {
+  int worst = 0;
+  for (const BatchRow& row : rows) worst = std::max(worst, row.status);
+  return worst;
+}
+
+std::string render_batch(const std::vector<BatchRow>& rows, std::string_view output,
+                         const RenderOptions& options) {
+  if (output == "json") return json_of(rows);
+  if (output == "csv") return csv_of(rows);
+  if (output == "junit") return junit_of(rows);
+  if (output == "markdown") return doc::markdown_of(document_of(rows), options.charts);
+  if (output == "html") return doc::html_of(document_of(rows));
+  return text_of(rows, options);
+}
+
+}  // namespace tensordiff

@@ -50,12 +50,18 @@ TESTED_BY = {
     "src/formats/torch_files_test.cpp": "src/formats/ pickle torch_legacy torch_zip",
     "src/match/match_test.cpp": "src/match/ exact filter fingerprint layer_name layer_stage",
     "src/report/text_test.cpp": "src/report/ divergence_text",
+    "src/report/compare_document_test.cpp": "src/report/ answer_blocks pages review",
+    "src/report/document_test.cpp": "src/report/ html html_page markdown",
+    "src/analyze/trend_test.cpp": "src/analyze/ convergence_rules",
+    "src/cli/batch_test.cpp": "src/cli/ batch_list batch_state",
+    "tests/recipes_test.py": "src/cli/ git",
     "src/report/changes_test.cpp": "src/report/ json_values selection",
     "src/tensor/reader_test.cpp": "src/tensor/ catalog dtype tensor",
-    "tests/golden/run.py": """src/cli/ check compare completions main options options_analyses
+    "tests/golden/run.py": """src/cli/ batch check compare comparing completions
+                              config_command main options options_analyses
                               options_diagnosis options_input options_output options_pairing
                               options_speed options_tolerance options_what show show_text
-                              tensor_facts terminal""",
+                              tensor_facts terminal trend""",
     "tests/smoke_test.py": "src/ pipeline",
 }
 

@@ -54,7 +54,7 @@ TEST(BatchRow, ComesBackFromJson) {
   EXPECT_FALSE(read_row(Json::parse("{}").value()).ok());
 }
 
-TEST(Batch, ExitsAsTheWorst) {
+TEST(BatchReport, ExitsAsTheWorst) {
   std::vector<BatchRow> rows = sample();
   EXPECT_EQ(worst_exit(rows), 2);
   rows.pop_back();
@@ -62,7 +62,7 @@ TEST(Batch, ExitsAsTheWorst) {
   EXPECT_EQ(worst_exit({}), 0);
 }
 
-TEST(Batch, TellsTheSameInEveryForm) {
+TEST(BatchReport, TellsTheSameInEveryForm) {
   for (const std::string_view output : kBatchOutputs) {
     const std::string text = render_batch(sample(), output, {});
     EXPECT_NE(text.find("seven"), std::string::npos) << output;

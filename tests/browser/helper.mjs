@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const require = createRequire(new URL('../../web/package.json', import.meta.url));
@@ -21,10 +22,24 @@ export const BUGGY = data('demo/constant_scale.tgz');
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
+const endings = new WeakMap();
+
+/** After the test, what was begun last ends first: the page before its server. */
+function later(t, end) {
+  if (!endings.has(t)) {
+    const list = [];
+    endings.set(t, list);
+    t.after(async () => {
+      for (const each of list.reverse()) await each();
+    });
+  }
+  endings.get(t).push(end);
+}
+
 /** A folder that is gone after the test. */
 export function folder(t) {
   const made = mkdtempSync(path.join(tmpdir(), 'tensordiff-'));
-  t.after(() => rmSync(made, { recursive: true, force: true }));
+  later(t, () => rmSync(made, { recursive: true, force: true }));
   return made;
 }
 
@@ -35,7 +50,7 @@ export async function serve(t, args = [], { state = folder(t), command = 'serve'
   const url = await new Promise((done, fail) => {
     const read = (part) => {
       text += part;
-      const found = /http:\/\/\S+#t=[\w-]+/.exec(text);
+      const found = /http:\/\/\S+#t=\S+/.exec(text);
       if (found) done(found[0]);
     };
     child.stdout.on('data', read);
@@ -49,29 +64,30 @@ export async function serve(t, args = [], { state = folder(t), command = 'serve'
     child.once('exit', done);
     child.kill('SIGTERM');
   });
-  t.after(stop);
+  later(t, stop);
   return { url, state, stop, child };
 }
 
-/** A fresh browser with one page; anything that the page complains about fails the test. */
+// One browser for a file of tests, on a profile of its own; each test has a context of its own.
+let browser;
+after(() => browser?.then((one) => one.close()));
+
+/** A page that knows nothing of others; anything that it complains about fails the test. */
 export async function browse(t, url, { size = [1440, 900], theme = 'light', allow = [] } = {}) {
-  const profile = folder(t);
-  const context = await chromium.launchPersistentContext(profile, {
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: FLAGS,
+  browser ??= chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS });
+  const context = await (await browser).newContext({
     viewport: { width: size[0], height: size[1] },
     colorScheme: theme,
-    acceptDownloads: true,
   });
-  t.after(() => context.close());
-  const page = context.pages()[0] ?? (await context.newPage());
-  page.setDefaultTimeout(15_000);
+  later(t, () => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
   const complaints = [];
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
     if (message.type() === 'error') complaints.push(message.text());
   });
-  t.after(() => assert.deepEqual(complaints.filter((text) => !allow.some((each) => text.includes(each))), []));
+  later(t, () => assert.deepEqual(complaints.filter((text) => !allow.some((each) => text.includes(each))), []));
   await page.goto(url);
   return page;
 }

@@ -22,7 +22,7 @@ test('a difference is never drawn as none', () => {
 });
 
 test('round ends', () => {
-  expect([0.3, 1, 1.2, 4.9, 7, 0, Number.NaN].map(roundUp)).toEqual([0.5, 1, 2, 5, 10, 1, 1]);
+  expect([0.3, 1, 1.2, 4.9, 7, 0, Number.NaN].map(roundUp)).toEqual([0.3, 1, 1.5, 5, 8, 1, 1]);
 });
 
 test('NaN and infinities have colours that no scale has', () => {

@@ -83,6 +83,7 @@ async function keepOrder(ids: readonly number[]) {
     order[store.row(id)] = place;
   });
   state.sortBy.value = 'order';
+  state.store.value = store.renewed();
   state.rowsRev.value++;
   try {
     await api.putOrder(session.id, [...ids]);

@@ -12,6 +12,11 @@ export class PairStore {
   private rowById = new Map<number, number>();
   private lower: string[] = [];
 
+  /** Another object with the same columns: what is drawn from a store is drawn again. */
+  renewed(): PairStore {
+    return Object.assign(new PairStore(), this);
+  }
+
   /** Takes all rows, or those that changed. */
   take(columns: Columns) {
     if (columns.full) this.replace(columns);

@@ -101,6 +101,7 @@ export async function refresh(jumpToDivergence = false) {
     batch(() => {
       state.connected.value = true;
       state.session.value = session;
+      state.store.value = store.renewed();
       state.rowsRev.value++;
     });
     if (anew) reopen(kept, session);

@@ -67,12 +67,10 @@ let noticeTimer = 0;
 export function notify(next: Notice | null, ms = 6000) {
   clearTimeout(noticeTimer);
   notice.value = next;
-  if (next) {
-    say(next.text);
-    noticeTimer = window.setTimeout(() => {
-      notice.value = null;
-    }, ms);
-  }
+  if (!next) return;
+  noticeTimer = window.setTimeout(() => {
+    notice.value = null;
+  }, ms);
 }
 
 export const exploring = computed(() => session.value?.mode === 'explore');

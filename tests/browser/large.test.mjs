@@ -1,0 +1,44 @@
+// 50,000 pairs: the list is there, scrolls, filters and sorts; only a window of rows is in the page.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { browse, finished, folder, safetensors, serve } from './helper.mjs';
+
+const LAYERS = 2500;
+const EACH = 20;
+
+function model(file, change) {
+  const tensors = {};
+  for (let layer = 0; layer < LAYERS; layer++)
+    for (let k = 0; k < EACH; k++) tensors[`model.layers.${layer}.part_${k}.weight`] = [[2], [layer, change(layer, k)]];
+  return safetensors(file, tensors);
+}
+
+test('50,000 pairs', async (t) => {
+  const here = folder(t);
+  const a = model(path.join(here, 'a.safetensors'), (_, k) => k);
+  const b = model(path.join(here, 'b.safetensors'), (layer, k) => (layer === 1800 && k === 7 ? 99 : k));
+  const { url } = await serve(t, [a, b]);
+  const page = await browse(t, url);
+  await finished(page);
+  await page.waitForFunction(() => document.querySelector('.stat')?.textContent.includes('50,000 of 50,000'));
+  assert.match(await page.locator('.verdict h1').innerText(), /1800/);
+  await page.getByRole('button', { name: 'Expand all groups' }).click();
+  await page.waitForFunction(() => Number(document.querySelector('.rows').getAttribute('aria-rowcount')) === 52_500);
+  const most = await page.evaluate(async () => {
+    const list = document.querySelector('.rows');
+    let most = 0;
+    for (let step = 0; step < 60; step++) {
+      list.scrollTop = (list.scrollHeight * step) / 60;
+      await new Promise((done) => requestAnimationFrame(done));
+      most = Math.max(most, list.querySelectorAll('[role=row]').length);
+    }
+    return most;
+  });
+  assert.ok(most < 80, `${most} rows at once`);
+  await page.locator('.rows').focus();
+  await page.keyboard.press('End');
+  await page.locator('.prow', { hasText: 'part_19' }).first().waitFor();
+  await page.getByLabel('Filter pairs').fill('layers.1800. Δ>1');
+  await page.waitForFunction(() => document.querySelector('[title="rows shown"]').textContent === '1');
+});

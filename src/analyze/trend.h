@@ -52,7 +52,7 @@ struct Trend {
 Result<Trend> measure_trend(const std::vector<Catalog>& checkpoints,
                             const std::function<void(uint64_t done, uint64_t total)>& progress);
 
-// What the steps of a group come to, by the rules in docs/analyses.md.
+// What the steps of a group come to, by the rules in docs/cli.md.
 struct ConvergenceVerdict {
   std::string verdict;
   std::string reason;

@@ -15,8 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kFolderFile = ".tensordiff.yaml";
-// What writes files or makes no sense in one.
-constexpr std::string_view kCommandLineOnly[] = {"out", "save-pairs", "help", "no-config"};
+// What writes files, lifts a limit, or makes no sense in one.
+constexpr std::string_view kCommandLineOnly[] = {"out",        "save-pairs", "limit",
+                                                 "limit-size", "help",       "no-config"};
 // What options call an argument that is a file.
 constexpr std::string_view kFileArguments[] = {"FILE", "RUN", "MODEL", "FOLDER"};
 

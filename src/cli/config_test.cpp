@@ -54,9 +54,9 @@ TEST(Config, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(bad.error().message(), "folder/.tensordiff.yaml: line 1: atol: 'tiny' is not a number");
 }
 
-// A folder may come from somebody else: its settings must not make us write.
-TEST(Config, WritesNothing) {
-  for (const std::string_view key : {"out", "save-pairs"})
+// A folder may come from somebody else: its settings must not make us write, nor trust its files.
+TEST(Config, WritesNothingAndLiftsNoLimit) {
+  for (const std::string_view key : {"out", "save-pairs", "limit", "limit-size"})
     EXPECT_EQ(entries(std::string(key) + ": x").error().message(),
               "line 1: '" + std::string(key) + "' is for the command line only");
 }

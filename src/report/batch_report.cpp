@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/chart.h"
 #include "report/compare_document.h"
+#include "report/csv_row.h"
 #include "report/divergence_text.h"
 #include "report/junit.h"
 #include "report/table.h"
@@ -90,17 +91,13 @@ std::string json_of(const std::vector<BatchRow>& rows) {
 }
 
 std::string csv_of(const std::vector<BatchRow>& rows) {
-  const auto quoted = [](std::string_view text) {
-    std::string field = "\"";
-    for (const char c : printable(text, std::string::npos))
-      field += c == '"' ? "\"\"" : std::string(1, c);
-    return field + "\"";
-  };
   std::string out = "name,a,b,verdict,exit,pairs,different,unpaired,worst_rel_l2,about\n";
-  for (const BatchRow& row : rows)
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", quoted(row.name), quoted(row.a),
-                       quoted(row.b), row.verdict, row.status, row.pairs, row.different,
-                       row.unpaired, row.worst ? number_text(*row.worst) : "", quoted(about(row)));
+  for (const BatchRow& row : rows) {
+    CsvRow line;
+    line.text(row.name).text(row.a).text(row.b).field(row.verdict).field(int64_t{row.status});
+    line.field(row.pairs).field(row.different).field(row.unpaired).field(row.worst);
+    out += line.text(about(row)).take();
+  }
   return out;
 }
 

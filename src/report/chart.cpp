@@ -283,8 +283,9 @@ doc::Chart heat_map(std::string title, const HeatMap& map) {
     }
   }
   const std::size_t stride = count / kTicksMax + 1;
+  const auto room = static_cast<std::size_t>(step * static_cast<double>(stride) / 6);  // Letters.
   for (std::size_t column = 0; column < count; column += stride)
-    body += label(x_of(column) + step / 2, y + 14, "middle", escaped(map.columns[column], 10));
+    body += label(x_of(column) + step / 2, y + 14, "middle", escaped(map.columns[column], room));
   body += scale.legend(kLeft, y + 26);
   return {std::move(title), std::move(body), kWidth, static_cast<int>(y) + 56};
 }

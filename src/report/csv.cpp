@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "base/json.h"
-#include "base/text.h"
+#include <algorithm>
+
+#include "report/csv_row.h"
+#include "report/divergence_text.h"
 #include "report/renderer.h"
 #include "report/selection.h"
 
@@ -16,41 +18,7 @@ constexpr std::string_view kHeader =
     "index,name_a,name_b,layer,stage,matched_by,status,dtype_a,dtype_b,shape_a,shape_b,compared,"
     "equal,max_abs,max_abs_at,a_there,b_there,mean_abs,mse,rmse,max_rel,mean_rel,rel_l2,cosine,pcc,"
     "norm_ratio,ulp_max,nonfinite_mismatch,nonfinite_agreeing,exceeding,atol,rtol,rtol_needed,"
-    "message\n";
-
-class Row {
- public:
-  Row& field(std::string_view text) {
-    if (started_) text_ += ',';
-    started_ = true;
-    if (text.find_first_of("\",\n\r") == std::string_view::npos) {
-      text_ += text;
-      return *this;
-    }
-    text_ += '"';
-    for (const char c : text) text_ += c == '"' ? std::string("\"\"") : std::string(1, c);
-    text_ += '"';
-    return *this;
-  }
-  Row& field(uint64_t number) { return field(fmt::format("{}", number)); }
-  Row& field(int64_t number) { return field(fmt::format("{}", number)); }
-  Row& field(double number) { return field(number_text(number)); }
-  template <class T>
-  Row& field(const std::optional<T>& maybe) {
-    return maybe ? field(*maybe) : field(std::string_view());
-  }
-  Row& skip(int count) {
-    while (count-- > 0) field(std::string_view());
-    return *this;
-  }
-  std::string take() { return std::move(text_) + "\n"; }
-
- private:
-  std::string text_;
-  bool started_ = false;
-};
-
-std::string clean(std::string_view name) { return printable(name, std::string::npos); }
+    "message,verdict,diverges,findings\n";
 
 std::string index_text(const std::vector<uint64_t>& index) {
   std::string text;
@@ -58,7 +26,7 @@ std::string index_text(const std::vector<uint64_t>& index) {
   return text;
 }
 
-void add_diff(Row& row, const Diff& diff) {
+void add_diff(CsvRow& row, const Diff& diff) {
   row.field(diff.compared).field(diff.equal).field(diff.max_abs);
   row.field(index_text(diff.max_abs_at)).field(diff.a_there).field(diff.b_there);
   row.field(diff.mean_abs).field(diff.mse).field(diff.rmse).field(diff.max_rel);
@@ -68,33 +36,49 @@ void add_diff(Row& row, const Diff& diff) {
   row.field(diff.tolerance.rtol).field(diff.rtol_needed);
 }
 
-std::string pair_line(const PairRow& pair) {
+// Whether the two part here: "first", "next" or nothing.
+std::string_view divergence_of(const Report& report, std::size_t pair) {
+  if (report.first_divergence && report.first_divergence->pair == pair) return "first";
+  const bool next = std::ranges::find(report.next_divergences, pair, &Divergence::pair) !=
+                    report.next_divergences.end();
+  return next ? "next" : "";
+}
+
+std::string findings_of(const Report& report, std::size_t pair) {
+  std::string out;
+  for (const Finding& finding : report.findings)
+    if (finding.pair == pair)
+      out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", finding.code, cause_of(finding));
+  return out;
+}
+
+std::string pair_line(const Report& report, const PairRow& pair) {
   const Status status = pair.comparison.status;
-  Row row;
-  row.field(uint64_t{pair.index}).field(clean(pair.a.name)).field(clean(pair.b.name));
-  row.field(pair.layer).field(clean(pair.stage)).field(pair.matched_by).field(name_of(status));
+  CsvRow row;
+  row.field(uint64_t{pair.index}).text(pair.a.name).text(pair.b.name);
+  row.field(pair.layer).text(pair.stage).field(pair.matched_by).field(name_of(status));
   row.field(name_of(pair.a.dtype)).field(name_of(pair.b.dtype));
   row.field(index_text(pair.a.shape)).field(index_text(pair.b.shape));
   if (status == Status::incomparable || status == Status::error)
     row.skip(22);
   else
     add_diff(row, pair.comparison.diff);
-  return row.field(clean(pair.message)).take();
+  row.text(pair.message).field(pair.verdict ? name_of(*pair.verdict) : "");
+  return row.field(divergence_of(report, pair.index)).text(findings_of(report, pair.index)).take();
 }
 
 std::string unpaired_line(const TensorId& tensor, bool of_a) {
-  const std::string name = clean(tensor.name);
   const std::string shape = index_text(tensor.shape);
-  const auto on_side = [&](Row& row, std::string_view text) {
-    of_a ? row.field(text).skip(1) : row.skip(1).field(text);
+  const auto on_side = [&](CsvRow& row, std::string_view text) {
+    of_a ? row.text(text).skip(1) : row.skip(1).text(text);
   };
-  Row row;
+  CsvRow row;
   row.skip(1);
-  on_side(row, name);
+  on_side(row, tensor.name);
   row.skip(3).field(of_a ? "only_a" : "only_b");
   on_side(row, name_of(tensor.dtype));
   on_side(row, shape);
-  return row.skip(22).field(clean(tensor.fault)).take();
+  return row.skip(22).text(tensor.fault).skip(3).take();
 }
 
 std::string render(const Report& report, const RenderOptions& options) {
@@ -102,7 +86,7 @@ std::string render(const Report& report, const RenderOptions& options) {
   std::size_t rows_left = options.top.value_or(0) > 0 ? *options.top : report.pairs.size();
   for (const PairRow* row : select_pairs(report, options, Sort::layer)) {
     if (rows_left-- == 0) break;
-    text += pair_line(*row);
+    text += pair_line(report, *row);
   }
   if (!options.show_unpaired) return text;
   for (const auto& tensor : report.only_a) text += unpaired_line(tensor.id, true);

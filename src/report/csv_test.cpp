@@ -30,7 +30,7 @@ TEST(Csv, HasAsManyFieldsInEveryRow) {
   Report report = sample_report();
   report.pairs[3].message = "no commas here";
   const auto lines = lines_of(renderers::csv.render(report, {}));
-  for (const std::string& line : lines) EXPECT_EQ(std::ranges::count(line, ','), 33) << line;
+  for (const std::string& line : lines) EXPECT_EQ(std::ranges::count(line, ','), 36) << line;
 }
 
 TEST(Csv, QuotesWhatNeedsIt) {
@@ -38,6 +38,28 @@ TEST(Csv, QuotesWhatNeedsIt) {
   report.only_a = {{{"a,\"b\"", DType::f32, {}, ""}, false, {}}};
   const auto lines = lines_of(renderers::csv.render(report, {}));
   EXPECT_TRUE(lines[1].starts_with(",\"a,\"\"b\"\"\",,")) << lines[1];
+}
+
+TEST(Csv, TellsWhatWasFound) {
+  Report report = sample_report();
+  report.next_divergences = {{1, true, "its inputs agree"}};
+  Finding finding;
+  finding.code = "scale";
+  finding.pair = 2;
+  finding.explanation = "b = 2 × a";
+  report.findings = {finding};
+  report.pairs[2].verdict = Verdict::bug;
+  const auto lines = lines_of(renderers::csv.render(report, {}));
+  EXPECT_TRUE(lines[0].ends_with(",message,verdict,diverges,findings"));
+  EXPECT_TRUE(lines[3].ends_with(",,bug,first,scale: b = 2 × a")) << lines[3];
+  EXPECT_TRUE(lines[2].ends_with(",,,next,")) << lines[2];
+}
+
+TEST(Csv, LetsNoNameBeAFormula) {
+  Report report;
+  report.only_a = {{{"=cmd|' /C calc'!A0", DType::f32, {}, ""}, false, {}}};
+  const auto lines = lines_of(renderers::csv.render(report, {}));
+  EXPECT_TRUE(lines[1].starts_with(",'=cmd|' /C calc'!A0,")) << lines[1];
 }
 
 TEST(Csv, CanBeCut) {

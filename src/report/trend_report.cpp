@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "report/chart.h"
+#include "report/csv_row.h"
 #include "report/table.h"
 #include "report/wording.h"
 
@@ -58,10 +59,27 @@ std::string label_of(const TrendStep& step) {
   return name;
 }
 
+// For the axis of a chart: what tells the names apart, "0", "10" and "50".
 std::vector<std::string> labels_of(const Trend& trend) {
-  std::vector<std::string> labels;
-  for (const TrendStep& step : trend.steps) labels.push_back(label_of(step));
-  return labels;
+  std::vector<std::string> names;
+  for (const TrendStep& step : trend.steps) names.push_back(label_of(step));
+  std::size_t front = names[0].size(), back = names[0].size();
+  for (const std::string& name : names) {
+    const auto front_end = std::ranges::mismatch(names[0], name).in1;
+    const auto back_end =
+        std::mismatch(names[0].rbegin(), names[0].rend(), name.rbegin(), name.rend()).first;
+    front = std::min(front, static_cast<std::size_t>(front_end - names[0].begin()));
+    back = std::min(back, static_cast<std::size_t>(back_end - names[0].rbegin()));
+  }
+  // Numbers stay whole.
+  const auto digit = [&](std::size_t at) {
+    return at < names[0].size() && names[0][at] >= '0' && names[0][at] <= '9';
+  };
+  while (front > 0 && digit(front - 1)) --front;
+  while (back > 0 && digit(names[0].size() - back)) --back;
+  for (std::string& name : names)
+    if (front + back < name.size()) name = name.substr(front, name.size() - front - back);
+  return names;
 }
 
 Tone tone_of_trend(std::string_view verdict) {
@@ -161,6 +179,7 @@ void add_charts(const Trend& trend, doc::Document& document) {
   HeatMap map;
   map.columns = later;
   map.unit = "update";
+  map.decades = false;
   for (std::size_t i = 1; i < trend.groups.size(); ++i) {
     map.rows.push_back(trend.groups[i].name);
     for (const std::optional<double>& update : updates_of(trend.groups[i]))
@@ -251,22 +270,13 @@ std::string trend_json(const Trend& trend) {
 
 std::string trend_csv(const Trend& trend) {
   std::string out = "checkpoint,path,group,update,cosine,angle_degrees,norm,nonfinite\n";
-  const auto number = [](const std::optional<double>& value) {
-    return value ? number_text(*value) : "";
-  };
-  // Quoted always: a name may hold a comma.
-  const auto quoted = [](std::string_view text) {
-    std::string field = "\"";
-    for (const char c : printable(text, std::string::npos))
-      field += c == '"' ? "\"\"" : std::string(1, c);
-    return field + "\"";
-  };
   for (std::size_t step = 0; step < trend.steps.size(); ++step)
     for (const TrendGroup& group : trend.groups) {
       const TrendPoint& point = group.points[step];
-      out += fmt::format("{},{},{},{},{},{},{},{}\n", step, quoted(trend.steps[step].path),
-                         quoted(group.name), number(point.update), number(point.cosine),
-                         number(angle_of(point)), number(point.norm), point.nonfinite);
+      CsvRow row;
+      row.field(uint64_t{step}).text(trend.steps[step].path).text(group.name);
+      row.field(point.update).field(point.cosine).field(angle_of(point));
+      out += row.field(point.norm).field(point.nonfinite).take();
     }
   return out;
 }

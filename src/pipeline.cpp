@@ -205,20 +205,23 @@ std::vector<Site> sites_of(const Report& report, const Matching& matching,
 // What the noise model says of a pair overrides the elementwise tolerance, unless the user set one.
 void settle(const Outcome& outcome, const Request& request, PairRow& row) {
   row.verdict = outcome.verdict;
+  if (row.message.empty()) row.message = outcome.note;
   if (request.compare.atol || request.compare.rtol || rule_for(row, request)) return;
   Status& status = row.comparison.status;
   // Where no element exceeds the tolerance, it is ranks of one side that are out of step.
   const bool exceeds = row.comparison.diff.exceeding > 0;
   if (status == Status::different && exceeds && outcome.verdict != Verdict::bug)
     status = Status::close;
-  if (status == Status::close && outcome.verdict == Verdict::bug) status = Status::different;
+  if (status <= Status::close && outcome.verdict == Verdict::bug) status = Status::different;
 }
 
 Result<void> explain(const Request& request, const Catalog& a, const Matching& matching,
                      std::vector<AlignedPair> aligned, Report& report) {
   const std::map<std::size_t, double> noise = TRY(noise_levels(request, a));
-  Insight insight =
-      diagnose(sites_of(report, matching, std::move(aligned), noise), request.diagnose);
+  DiagnoseOptions options = request.diagnose;
+  if (!request.weights.empty())
+    options.weights = Weights(TRY(open_model(request.weights, request.open)));
+  Insight insight = diagnose(sites_of(report, matching, std::move(aligned), noise), options);
   report.findings = std::move(insight.findings);
   report.trials = std::move(insight.trials);
   if (!insight.judged) return {};

@@ -35,13 +35,13 @@ TESTED_BY = {
     "src/compare/compare_test.cpp": "src/compare/ measure traversal ulp",
     "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference steps sums vector",
     "src/diagnose/diagnosis_test.cpp": """src/diagnose/ attention attention_mask attention_scale
-                                   axis_permutation
-                                   block_permutation blocks cast diagnose evidence_slice fit
-                                   head_mapping interleave matrix nonfinite norm_epsilon
-                                   norm_weight offset operator order other_tensor
-                                   precision_noise quantization reduction region
-                                   residual_missing rope_frequency rope_pairing rope_position
-                                   rotation row_permutation scale token_shift""",
+                                   axis_permutation block_permutation blocks cast diagnose fit
+                                   head_mapping heads interleave matrix nonfinite norm_epsilon
+                                   norm_weight offset operator order other_tensor precision_noise
+                                   quantization region residual_missing rope_frequency
+                                   rope_pairing rope_position rotation row_permutation scale
+                                   token_shift""",
+    "src/diagnose/linear_replay_test.cpp": "src/diagnose/ mlp_replay reduction",
     "src/formats/archive_test.cpp": "src/formats/ member_name shards",
     "src/formats/pickle/machine_test.cpp": """src/formats/pickle/ globals graph machine_objects
                                               machine_values names""",

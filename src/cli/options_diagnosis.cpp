@@ -8,10 +8,16 @@ namespace tensordiff {
 namespace {
 
 Result<void> apply_order(Settings& settings, std::string_view file) {
-  const Bytes bytes = TRY(map_file(std::string(file)));
+  const Bytes bytes = TRY(map_file(std::string(file)).in(printable(file)));
   settings.request.diagnose.order.clear();
   for (const std::string_view line : split(as_text(bytes.view), '\n'))
     if (!line.empty()) settings.request.diagnose.order.emplace_back(line);
+  return {};
+}
+
+Result<void> apply_config(Settings& settings, std::string_view file) {
+  const Bytes bytes = TRY(map_file(std::string(file)).in(printable(file)));
+  settings.request.diagnose.facts = TRY(parse_model_facts(as_text(bytes.view)).in(printable(file)));
   return {};
 }
 
@@ -33,6 +39,13 @@ constexpr Option kOptions[] = {
      }},
     {"--order", "FILE", "names of a's tensors in the order they were computed, one a line",
      apply_order},
+    {"--weights", "MODEL", "the model that was run: projections and MLPs are computed again",
+     [](Settings& settings, std::string_view path) -> Result<void> {
+       settings.request.weights = path;
+       return {};
+     }},
+    {"--config", "FILE", "its config.json: numbers of heads, RoPE base, epsilon, window",
+     apply_config},
 };
 
 }  // namespace

@@ -10,14 +10,9 @@
 namespace tensordiff {
 namespace {
 
-struct Function {
-  std::string_view name;
-  double (*value)(double x);
-};
-
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-constexpr Function kFunctions[] = {
+constexpr ActivationFunction kFunctions[] = {
     {"GELU (tanh)",
      [](double x) {
        const double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
@@ -54,7 +49,7 @@ std::optional<std::vector<double>> fits(const Run& run, const Site& site, View A
   if (size == 0) return std::nullopt;
   std::vector<double> left;
   std::vector<double> made(in.value().values.size());
-  for (const Function& function : kFunctions) {
+  for (const ActivationFunction& function : kFunctions) {
     std::ranges::transform(in.value().values, made.begin(), function.value);
     left.push_back(distance(made, out.value().values) / size);
   }
@@ -62,6 +57,8 @@ std::optional<std::vector<double>> fits(const Run& run, const Site& site, View A
 }
 
 }  // namespace
+
+std::span<const ActivationFunction> activation_functions() { return kFunctions; }
 
 std::optional<ActivationStep> learn_activation(const Run& run, const Site& site) {
   if (site.role != Role::activation || !site.compared()) return std::nullopt;

@@ -6,11 +6,18 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "diagnose/site.h"
 
 namespace tensordiff {
+
+struct ActivationFunction {
+  std::string_view name;
+  double (*value)(double x);
+};
+std::span<const ActivationFunction> activation_functions();
 
 struct ActivationStep {
   std::string_view of_a, of_b;  // The names of the functions that fit the two sides best.

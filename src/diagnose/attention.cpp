@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "diagnose/fit.h"
+#include "diagnose/heads.h"
 
 namespace tensordiff {
 namespace {
@@ -14,6 +16,13 @@ constexpr uint64_t kRowsMax = 24;
 // or two, since probabilities were rounded in between. A form that leaves more is another: a replay
 // without the rotation, say, of queries that were dumped before it.
 double own_fit(const Site& site) { return std::clamp(8 * site.roundoff, 1e-4, 0.03); }
+constexpr double kWorthTrying = 0.03;  // A form that leaves more will not be mended by a cap.
+// Nearer than so many unit roundoffs needs no other form.
+constexpr double kExact = 4;
+// A form with more to it must leave less than this share of what a simpler one leaves.
+constexpr double kClearlyBetter = 0.8;
+constexpr std::size_t kFewRows = 3;  // Enough to tell most forms off.
+constexpr double kCaps[] = {50, 30, 20};
 
 uint64_t first_key(const AttentionForm& form, uint64_t token) {
   return form.window > 0 && token + 1 > form.window ? token + 1 - form.window : 0;
@@ -25,6 +34,8 @@ uint64_t end_key(const AttentionForm& form, uint64_t token, uint64_t keys) {
   // A token that may see nothing sees itself, as softmax needs something.
   return static_cast<uint64_t>(std::clamp<int64_t>(end, 1, static_cast<int64_t>(keys)));
 }
+
+double capped(double score, double cap) { return cap > 0 ? cap * std::tanh(score / cap) : score; }
 
 // One head of one token into `out`.
 void attend(const AttentionInputs& in, const AttentionForm& form, uint64_t row, uint64_t head,
@@ -42,7 +53,7 @@ void attend(const AttentionInputs& in, const AttentionForm& form, uint64_t row, 
     const auto key = in.key.row(base + k).subspan(kv * dim, dim);
     double dot = 0;
     for (uint64_t i = 0; i < dim; ++i) dot += query[i] * key[i];
-    weight[k - begin] = dot * form.scale;
+    weight[k - begin] = capped(dot * form.scale, form.cap);
     most = std::max(most, weight[k - begin]);
   }
   for (double& value : weight) sum += value = std::exp(value - most);
@@ -79,9 +90,11 @@ std::optional<AttentionInputs> inputs_of(const Case& it, View AlignedPair::*side
   return in;
 }
 
-// Numbers of heads to try: as the tensors say, else every divisor.
-std::vector<uint64_t> head_counts(const AttentionInputs& in) {
+// Numbers of heads to try: as the tensors or the configuration say, else every divisor.
+std::vector<uint64_t> head_counts(const Case& it, const AttentionInputs& in) {
   if (in.query.heads > 0) return {in.query.heads};
+  for (const uint64_t dim : known_head_dims(it.run, it.site))
+    if (in.query.features % dim == 0) return {in.query.features / dim};
   std::vector<uint64_t> counts;
   for (uint64_t heads = 1; heads <= in.query.features / 2; ++heads)
     if (in.query.features % heads == 0) counts.push_back(heads);
@@ -103,7 +116,9 @@ std::vector<double> dumped_numbers(const Case& it, bool floats) {
 
 std::vector<uint64_t> plausible_windows(const Case& it, const AttentionInputs& in) {
   std::vector<uint64_t> windows = {0};
-  for (const double number : dumped_numbers(it, false)) {
+  std::vector<double> numbers = dumped_numbers(it, false);
+  if (it.run.facts.window) numbers.push_back(static_cast<double>(*it.run.facts.window));
+  for (const double number : numbers) {
     if (number < 1 || number >= static_cast<double>(in.key.tokens)) continue;
     windows.push_back(static_cast<uint64_t>(number));
     windows.push_back(static_cast<uint64_t>(number) + 1);  // Some count the token itself extra.
@@ -113,12 +128,13 @@ std::vector<uint64_t> plausible_windows(const Case& it, const AttentionInputs& i
 
 std::vector<AttentionForm> plausible_forms(const Case& it, const AttentionInputs& in) {
   std::vector<AttentionForm> forms;
-  for (const uint64_t heads : head_counts(in)) {
+  for (const uint64_t heads : head_counts(it, in)) {
     const uint64_t dim = in.query.features / heads;
     if (in.key.features % dim != 0) continue;
     const uint64_t kv_heads = in.key.features / dim;
     if (heads % kv_heads != 0 || in.value.features % kv_heads != 0) continue;
     std::vector<double> scales = dumped_numbers(it, true);
+    if (it.run.facts.score_scale) scales.push_back(*it.run.facts.score_scale);
     scales.push_back(1 / std::sqrt(static_cast<double>(dim)));
     scales.push_back(1);
     for (const double scale : scales)
@@ -126,9 +142,82 @@ std::vector<AttentionForm> plausible_forms(const Case& it, const AttentionInputs
         for (const bool tiled : {false, true})
           for (const uint64_t window : plausible_windows(it, in))
             if (!tiled || (kv_heads > 1 && kv_heads < heads))
-              forms.push_back({heads, kv_heads, scale, masked, 0, window, tiled});
+              forms.push_back({heads, kv_heads, scale, masked, 0, window, 0, tiled});
   }
   return forms;
+}
+
+std::vector<AttentionForm> with_caps(const Case& it, const AttentionForm& form) {
+  std::vector<double> caps(std::begin(kCaps), std::end(kCaps));
+  if (it.run.facts.score_cap) caps = {*it.run.facts.score_cap};
+  std::vector<AttentionForm> forms(caps.size(), form);
+  for (std::size_t i = 0; i < caps.size(); ++i) forms[i].cap = caps[i];
+  return forms;
+}
+
+// The form that a computes, as far as it is one that we know.
+struct Learnt {
+  AttentionForm form;
+  std::vector<uint64_t> rows;
+  double left = kWorthTrying;
+
+  // Takes another form where it is clearly better. A few rows tell most off.
+  void consider(const AttentionInputs& in, const AttentionForm& other, const Matrix& out) {
+    std::vector<uint64_t> all = rows_to_replay(in, other.heads);
+    std::vector<uint64_t> few;
+    for (std::size_t k = 0; k < std::min(kFewRows, all.size()); ++k)
+      few.push_back(all[all.size() - 1 - k * all.size() / kFewRows]);
+    if (replay_error(in, other, out, few) > 2 * left) return;
+    const double here = replay_error(in, other, out, all);
+    if (here >= kClearlyBetter * left) return;
+    left = here;
+    form = other;
+    rows = std::move(all);
+  }
+};
+
+Learnt learn_form(const Case& it, const AttentionInputs& in) {
+  const double exact = kExact * it.site.roundoff;
+  Learnt learnt;
+  for (const AttentionForm& form : plausible_forms(it, in)) {
+    learnt.consider(in, form, it.a);
+    if (learnt.left <= exact) return learnt;
+  }
+  if (learnt.rows.empty()) return learnt;
+  for (const AttentionForm& form : with_caps(it, learnt.form)) learnt.consider(in, form, it.a);
+  return learnt;
+}
+
+// Nothing where the site is no attention, its inputs are not there, or a's form is not found.
+std::optional<AttentionStep> learn_attention(const Case& it) {
+  if (it.site.role != Role::attention || it.a.first_token != 0) return std::nullopt;
+  const std::optional<AttentionInputs> a = inputs_of(it, &AlignedPair::a);
+  std::optional<AttentionInputs> b = inputs_of(it, &AlignedPair::b);
+  if (!a || !b || a->query.tokens > it.a.tokens) return std::nullopt;
+  const Learnt learnt = learn_form(it, *a);
+  if (learnt.rows.empty() || learnt.left > own_fit(it.site)) return std::nullopt;
+  AttentionStep step;
+  step.form = learnt.form;
+  step.rows = learnt.rows;
+  step.b = std::move(*b);
+  step.before = replay_error(step.b, step.form, it.b, step.rows);
+  const double own_noise = 16 * it.site.roundoff;
+  step.floor = std::max(4 * learnt.left, own_noise);
+  return step;
+}
+
+// What a form makes of the rows that are looked at; not a number elsewhere.
+Matrix replayed(const AttentionStep& step, const AttentionForm& form, const Matrix& like_this) {
+  Matrix made = like(like_this);
+  std::ranges::fill(made.values, std::numeric_limits<double>::quiet_NaN());
+  const uint64_t dim = step.b.value.features / form.kv_heads;
+  for (const uint64_t row : step.rows) {
+    const uint64_t sequence = row / step.b.query.tokens;
+    const auto out = made.row(sequence * made.tokens + row % step.b.query.tokens);
+    for (uint64_t head = 0; head < form.heads; ++head)
+      attend(step.b, form, row, head, out.subspan(head * dim, dim));
+  }
+  return made;
 }
 
 }  // namespace
@@ -168,34 +257,10 @@ double replay_error(const AttentionInputs& in, const AttentionForm& form, const 
   return all > 0 ? std::sqrt(gap / all) : 1;
 }
 
-std::optional<AttentionStep> learn_attention(const Case& it) {
-  if (it.site.role != Role::attention || it.a.first_token != 0) return std::nullopt;
-  const std::optional<AttentionInputs> a = inputs_of(it, &AlignedPair::a);
-  std::optional<AttentionInputs> b = inputs_of(it, &AlignedPair::b);
-  if (!a || !b || a->query.tokens > it.a.tokens) return std::nullopt;
-  AttentionStep step;
-  const double limit = own_fit(it.site);
-  double best = limit;
-  for (const AttentionForm& form : plausible_forms(it, *a)) {
-    const std::vector<uint64_t> rows = rows_to_replay(*a, form.heads);
-    const double here = replay_error(*a, form, it.a, rows);
-    if (here >= best) continue;
-    best = here;
-    step.form = form;
-    step.rows = rows;
-  }
-  if (best >= limit) return std::nullopt;
-  step.b = std::move(*b);
-  step.before = replay_error(step.b, step.form, it.b, step.rows);
-  const double own_noise = 16 * it.site.roundoff;
-  step.floor = std::max(4 * best, own_noise);
-  return step;
-}
-
-std::optional<AttentionStep> wrong_attention(const Case& it) {
+std::shared_ptr<const AttentionStep> wrong_attention(const Case& it) {
   std::optional<AttentionStep> step = learn_attention(it);
-  if (step && step->same()) step.reset();
-  return step;
+  if (!step || step->same()) return nullptr;
+  return std::make_shared<const AttentionStep>(std::move(*step));
 }
 
 std::optional<bool> attention_agrees(const Run& run, const Site& site) {
@@ -204,12 +269,12 @@ std::optional<bool> attention_agrees(const Run& run, const Site& site) {
   Result<Matrix> b = read_matrix(site.views.b, run.extent);
   if (!a.ok() || !b.ok()) return std::nullopt;
   const std::optional<AttentionStep> step =
-      learn_attention({run, site, std::move(a).value(), std::move(b).value()});
+      learn_attention(Case(run, site, std::move(a).value(), std::move(b).value()));
   return step ? std::optional(step->same()) : std::nullopt;
 }
 
-Explanation explain_form(const Case& it, const AttentionStep& step, const AttentionForm& form,
-                         std::string text) {
+Explanation explain_form(const Case& it, const AttentionForm& form, std::string text) {
+  const AttentionStep& step = *it.attention;
   Explanation result;
   result.text = std::move(text);
   result.before = step.before;
@@ -217,6 +282,7 @@ Explanation explain_form(const Case& it, const AttentionStep& step, const Attent
   // Judged here: the noise of the inputs is in both, so the floor is that of one step.
   result.settled = result.after <= step.floor && result.after <= 0.3 * step.before;
   result.confidence = 0.97;
+  if (result.settled) result.model = replayed(step, form, it.b);
   return result;
 }
 

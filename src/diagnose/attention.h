@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct AttentionForm {
   bool masked = true;    // A token sees what came before it, up to itself …
   int64_t diagonal = 0;  // … or so many tokens further.
   uint64_t window = 0;   // Only the last so many tokens; 0: all.
+  double cap = 0;        // Scores s become cap · tanh(s / cap); 0: they stay as they are.
   bool tiled = false;    // Head h reads key head h % kv_heads instead of h / (heads / kv_heads).
 };
 
@@ -45,18 +47,15 @@ struct AttentionStep {
   bool same() const { return before <= floor; }  // b computes what a computes.
 };
 
-// Nothing where the site is no attention, its inputs are not there, or a's form is not found.
-std::optional<AttentionStep> learn_attention(const Case& it);
-
-// The same, and nothing where b computes what a computes.
-std::optional<AttentionStep> wrong_attention(const Case& it);
+// Nothing where the site is no attention, its inputs are not there, a's form is not found, or b
+// computes what a computes.
+std::shared_ptr<const AttentionStep> wrong_attention(const Case& it);
 
 // Whether b's output is what a's form of attention makes of b's own inputs: then no error was made
 // here, however far it is from a's. Nothing where that cannot be told.
 std::optional<bool> attention_agrees(const Run& run, const Site& site);
 
 // The explanation that b computes this form instead.
-Explanation explain_form(const Case& it, const AttentionStep& step, const AttentionForm& form,
-                         std::string text);
+Explanation explain_form(const Case& it, const AttentionForm& form, std::string text);
 
 }  // namespace tensordiff

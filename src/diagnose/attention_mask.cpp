@@ -55,13 +55,12 @@ Candidate best_window(const Case& it, const AttentionStep& step) {
 }
 
 std::optional<Explanation> examine(const Case& it) {
-  const std::optional<AttentionStep> step = wrong_attention(it);
-  if (!step) return std::nullopt;
+  if (!it.attention) return std::nullopt;
   std::optional<Explanation> best;
-  std::vector<Candidate> all = candidates(*step);
-  all.push_back(best_window(it, *step));
+  std::vector<Candidate> all = candidates(*it.attention);
+  all.push_back(best_window(it, *it.attention));
   for (const Candidate& candidate : all) {
-    Explanation found = explain_form(it, *step, candidate.form, candidate.text);
+    Explanation found = explain_form(it, candidate.form, candidate.text);
     const AttentionForm& form = candidate.form;
     found.parameters = {{"masked", std::string(form.masked ? "yes" : "no")},
                         {"diagonal", static_cast<double>(form.diagonal)},

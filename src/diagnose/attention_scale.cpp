@@ -54,27 +54,44 @@ double searched_scale(const Case& it, const AttentionStep& step) {
   return step.form.scale * std::exp((low + high) / 2);
 }
 
-std::optional<Explanation> explain(const Case& it, const AttentionStep& step, double scale) {
+std::optional<Explanation> explain(const Case& it, double scale) {
+  const AttentionStep& step = *it.attention;
   if (near(scale, step.form.scale, 1e-6)) return std::nullopt;
   AttentionForm form = step.form;
   form.scale = scale;
   const uint64_t sizes[] = {step.b.query.features / form.heads, step.b.query.features};
   Explanation result = explain_form(
-      it, step, form,
+      it, form,
       fmt::format("b scales attention scores by {} where a scales by {}",
                   factor_text(scale, sizes, 1e-3), factor_text(step.form.scale, sizes, 1e-3)));
   result.parameters = {{"scale_a", step.form.scale}, {"scale_b", scale}};
   return result;
 }
 
+// Scores that one side caps, cap · tanh(s / cap), and the other does not, or elsewhere.
+std::optional<Explanation> another_cap(const Case& it) {
+  for (const double cap : {0.0, 50.0, 30.0, 20.0}) {
+    AttentionForm form = it.attention->form;
+    if (cap == form.cap) continue;
+    form.cap = cap;
+    Explanation found = explain_form(
+        it, form,
+        fmt::format("attention scores are capped at {} in a and at {} in b (0: not at all)",
+                    it.attention->form.cap, cap));
+    found.parameters = {{"cap_a", it.attention->form.cap}, {"cap_b", cap}};
+    if (found.settled) return found;
+  }
+  return std::nullopt;
+}
+
 std::optional<Explanation> examine(const Case& it) {
-  const std::optional<AttentionStep> step = wrong_attention(it);
-  if (!step) return std::nullopt;
-  for (const double scale : known_scales(*step)) {
-    std::optional<Explanation> found = explain(it, *step, scale);
+  if (!it.attention) return std::nullopt;
+  for (const double scale : known_scales(*it.attention)) {
+    std::optional<Explanation> found = explain(it, scale);
     if (found && found->settled) return found;
   }
-  return explain(it, *step, searched_scale(it, *step));
+  if (std::optional<Explanation> capped = another_cap(it)) return capped;
+  return explain(it, searched_scale(it, *it.attention));
 }
 
 }  // namespace
@@ -82,7 +99,7 @@ std::optional<Explanation> examine(const Case& it) {
 constinit const Diagnosis diagnoses::attention_scale = {
     .code = "attention_scale",
     .question = "Are attention scores scaled by another factor?",
-    .explains = "1/√d left out, applied twice, or taken of another size",
+    .explains = "1/√d left out, applied twice, or taken of another size; scores capped or not",
     .replays = true,
     .examine = examine,
 };

@@ -14,12 +14,15 @@
 #include "base/text.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/heads.h"
 #include "tensor/sample.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr std::size_t kSample = 8192;
+constexpr std::size_t kFew = 256;
+constexpr uint64_t kHeadDimMin = 8;
 constexpr std::size_t kRankMaxTried = 5;  // 120 orders.
 
 // Without axes of size 1, which may stand anywhere.
@@ -29,33 +32,66 @@ View without_units(View view) {
   return view;
 }
 
-std::optional<Explanation> examine(const Case& it) {
+// The ways to see a: as it is, and with the heads of its last axis apart, as code that forgets to
+// transpose them back does.
+std::vector<View> ways_to_see(const Case& it) {
   const View a = without_units(it.site.views.a);
-  const std::size_t rank = a.shape.size();
-  if (rank < 2 || rank > kRankMaxTried) return std::nullopt;
-  const Result<Reader> reader_b = Reader::open(it.site.views.b);
-  if (!reader_b.ok()) return std::nullopt;
-  const std::vector<uint64_t> positions = sample_positions(a.elements(), kSample);
-  const std::vector<double> of_b = values_at(reader_b.value(), positions);
+  std::vector<View> ways = {a};
+  if (!it.run.activations || a.shape.empty() || a.shape.size() >= kRankMaxTried) return ways;
+  const uint64_t features = a.shape.back();
+  std::vector<uint64_t> dims = known_head_dims(it.run, it.site);
+  if (dims.empty())
+    for (uint64_t dim = kHeadDimMin; dim <= features / 2; dim *= 2) dims.push_back(dim);
+  for (const uint64_t dim : dims)
+    if (dim > 1 && dim < features && features % dim == 0)
+      ways.push_back(split(a, a.shape.size() - 1, std::vector<uint64_t>{features / dim, dim}));
+  return ways;
+}
 
-  Explanation best;
-  best.after = INFINITY;
-  std::vector<uint64_t> order(rank);
-  std::iota(order.begin(), order.end(), 0);
-  while (std::ranges::next_permutation(order).found) {
-    const Result<Reader> reader = Reader::open(permuted(a, order));
-    if (!reader.ok()) return std::nullopt;
-    const std::vector<double> of_a = values_at(reader.value(), positions);
-    const double size = norm(of_a);
-    const double after = size > 0 ? distance(of_a, of_b) / size : 1;
-    if (after >= best.after) continue;
-    best.after = after;
-    const bool same_shape = permuted(a, order).shape == a.shape;
-    best.text = fmt::format("b holds a with its axes in the order {}{}", shape_text(order),
-                            same_shape ? "" : ", reshaped and not transposed back");
-    best.parameters = {{"order", order}};
+struct Walk {
+  std::vector<uint64_t> order;
+  bool same_shape = true;
+  double left = INFINITY;
+};
+
+double left_at(const View& walked, std::span<const uint64_t> positions,
+               std::span<const double> of_b) {
+  const Result<Reader> reader = Reader::open(walked);
+  if (!reader.ok()) return INFINITY;
+  const std::vector<double> of_a = values_at(reader.value(), positions);
+  const double size = norm(of_a);
+  return size > 0 ? distance(of_a, of_b) / size : 1;
+}
+
+std::optional<Explanation> examine(const Case& it) {
+  const Result<Reader> reader_b = Reader::open(it.site.views.b);
+  const uint64_t count = it.site.views.a.elements();
+  if (!reader_b.ok() || count < 2) return std::nullopt;
+  const std::vector<uint64_t> few = sample_positions(count, kFew),
+                              many = sample_positions(count, kSample);
+  const std::vector<double> few_b = values_at(reader_b.value(), few);
+  const std::vector<double> many_b = values_at(reader_b.value(), many);
+  Walk best;
+  for (const View& view : ways_to_see(it)) {
+    const std::size_t rank = view.shape.size();
+    if (rank < 2 || rank > kRankMaxTried) continue;
+    std::vector<uint64_t> order(rank);
+    std::iota(order.begin(), order.end(), 0);
+    while (std::ranges::next_permutation(order).found) {
+      const View walked = permuted(view, order);
+      // A few values tell most orders off.
+      if (left_at(walked, few, few_b) > std::min(it.before / 2, 2 * best.left)) continue;
+      const double left = left_at(walked, many, many_b);
+      if (left < best.left) best = {order, walked.shape == view.shape, left};
+    }
   }
-  return best;
+  if (best.order.empty()) return std::nullopt;
+  Explanation result;
+  result.after = best.left;
+  result.text = fmt::format("b holds a with its axes in the order {}{}", shape_text(best.order),
+                            best.same_shape ? "" : ", reshaped and not transposed back");
+  result.parameters = {{"order", best.order}};
+  return result;
 }
 
 }  // namespace

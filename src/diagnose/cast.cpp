@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "diagnose/diagnosis.h"
+#include "diagnose/fit.h"
 
 namespace tensordiff {
 namespace {
@@ -40,7 +41,9 @@ std::optional<Explanation> examine(const Case& it) {
       };
       while (i < it.a.values.size() && same()) ++i;
       if (i < it.a.values.size()) continue;
-      Explanation result;
+      Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t column) {
+                                          return rounded(it.a.row(row)[column], format, truncate);
+                                        }));
       result.text = fmt::format("b is a {} to {}, bit for bit",
                                 truncate ? "cut off (not rounded)" : "rounded", format.name);
       result.parameters = {{"dtype", std::string(format.name)},

@@ -15,11 +15,14 @@ struct DiagnoseOptions {
   bool enabled = true;
   bool explain = false;            // Also say what was tried.
   std::vector<std::string> order;  // Names of a in the order in which they were computed.
+  ModelFacts facts = {};           // What the configuration of the model says.
+  Weights weights = {};            // To compute projections again with.
 };
 
 struct Outcome {
   std::size_t pair = 0;
   Verdict verdict = Verdict::match;
+  std::string note = {};  // What the reader should know of it, where it is no bug.
 };
 
 struct Insight {

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,14 +18,23 @@
 
 namespace tensordiff {
 
+struct RotaryStep;
+struct AttentionStep;
+
 // One pair to explain, with its values.
 struct Case {
+  Case(const Run& in, const Site& at, Matrix of_a, Matrix of_b)
+      : run(in), site(at), a(std::move(of_a)), b(std::move(of_b)) {}
+
   const Run& run;
   const Site& site;
   Matrix a, b;
   double before = 0;  // ‖b − a‖ / ‖a‖
   double norm_a = 0;
   double floor = 0;  // What may be left unexplained, relative to ‖b‖.
+  // What was learnt of the step once for all diagnoses; nothing where it is no such step.
+  std::shared_ptr<const RotaryStep> rotary;
+  std::shared_ptr<const AttentionStep> attention;  // Only where b computes something else than a.
 };
 
 struct Explanation {
@@ -77,13 +87,13 @@ extern const Diagnosis operator_step;
 inline constexpr const Diagnosis* kAll[] = {
     &nonfinite,
     &cast,
+    &reduction,
+    &offset,
     &norm_epsilon,
     &norm_weight,
     &scale,
-    &offset,
     &axis_permutation,
     &interleave,
-    &reduction,
     &block_permutation,
     &token_shift,
     &row_permutation,

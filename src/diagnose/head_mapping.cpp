@@ -10,13 +10,12 @@ namespace tensordiff {
 namespace {
 
 std::optional<Explanation> examine(const Case& it) {
-  const std::optional<AttentionStep> step = wrong_attention(it);
-  if (!step || step->form.kv_heads == 1 || step->form.kv_heads == step->form.heads)
-    return std::nullopt;
-  AttentionForm form = step->form;
+  if (!it.attention) return std::nullopt;
+  AttentionForm form = it.attention->form;
+  if (form.kv_heads == 1 || form.kv_heads == form.heads) return std::nullopt;
   form.tiled = !form.tiled;
   Explanation result =
-      explain_form(it, *step, form,
+      explain_form(it, form,
                    fmt::format("b {} the {} key heads over {} query heads where a {} them",
                                form.tiled ? "tiles" : "repeats", form.kv_heads, form.heads,
                                form.tiled ? "repeats" : "tiles"));

@@ -36,6 +36,12 @@ double left_over(const Case& it, uint64_t size, bool pairs_in_b, uint64_t rows) 
   return all > 0 ? std::sqrt(gap / all) : 1;
 }
 
+Matrix interleaved(const Matrix& a, uint64_t size, bool pairs_in_b) {
+  return filled(a, [&](uint64_t row, uint64_t i) {
+    return a.row(row)[i / size * size + source_of(i % size, size, pairs_in_b)];
+  });
+}
+
 std::optional<Explanation> examine(const Case& it) {
   std::vector<uint64_t> sizes;
   if (it.a.heads > 0) sizes.push_back(it.a.features / it.a.heads);
@@ -51,6 +57,7 @@ std::optional<Explanation> examine(const Case& it) {
       if (left_over(it, size, pairs_in_b, rows) > it.before / 2) continue;
       const double after = left_over(it, size, pairs_in_b, it.a.rows());
       if (after >= best.after) continue;
+      best = explained_by(it, interleaved(it.a, size, pairs_in_b));
       best.after = after;
       best.text = fmt::format("inside each block of {} features b has {} where a has {}", size,
                               pairs_in_b ? "interleaved pairs" : "two halves",

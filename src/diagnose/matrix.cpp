@@ -60,7 +60,8 @@ TokenView by_tokens(const View& view, const Extent& extent) {
   return result;
 }
 
-Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token) {
+Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token,
+                           uint64_t values_max) {
   const TokenView source = by_tokens(view, extent);
   const Reader reader = TRY(Reader::open(source.view));
   const uint64_t row_values = std::max<uint64_t>(1, source.batch * source.features);
@@ -70,7 +71,7 @@ Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t firs
   matrix.heads = source.heads;
   matrix.first_token = std::min(first_token, source.tokens);
   matrix.tokens =
-      std::min(source.tokens - matrix.first_token, std::max<uint64_t>(1, kValuesMax / row_values));
+      std::min(source.tokens - matrix.first_token, std::max<uint64_t>(1, values_max / row_values));
   matrix.whole = matrix.tokens == source.tokens;
   if (source.tokens == 0 || source.features == 0) matrix.tokens = 0;
   if (source.features > kValuesMax) return Error("too wide to look into");

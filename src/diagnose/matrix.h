@@ -52,8 +52,9 @@ struct TokenView {
 };
 TokenView by_tokens(const View& view, const Extent& extent);
 
-// From `first_token` of each sequence on.
-Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token = 0);
+// From `first_token` of each sequence on, and no more values than these but for one token.
+Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token = 0,
+                           uint64_t values_max = kValuesMax);
 
 // An empty matrix of the same shape.
 Matrix like(const Matrix& matrix);

@@ -12,6 +12,7 @@
 #include "diagnose/activation.h"
 #include "diagnose/attention.h"
 #include "diagnose/fit.h"
+#include "diagnose/norms.h"
 #include "tensor/sample.h"
 
 namespace tensordiff {
@@ -25,6 +26,7 @@ constexpr double kGrowth = 8;
 // float32 and rounded once for each operation; a step is a handful of operations.
 constexpr double kStepsWide = 64;
 constexpr double kStepsNarrow = 16;
+constexpr double kNarrow = 1e-6;  // Unit roundoffs above it are those of narrow types.
 constexpr double kStepsTiny = 4;  // 8-bit floats: one rounding is already 3 to 6 %.
 // Below so many unit roundoffs nothing is said of structure: it may be the format's own.
 constexpr double kQuietRoundoffs = 8;
@@ -37,6 +39,7 @@ constexpr uint64_t kStructureSizeMin = 8;  // Of the axis that is averaged over.
 constexpr double kOutlier = 12;
 // With a third run that measures the noise: up to here it is noise, from there on a mistake.
 constexpr double kNoiseRatioMax = 3;
+constexpr double kNoiseRatioSuspicious = 1.5;
 
 // Noise grows alike in all layers: a step whose error grows so much more than that of the same step
 // elsewhere stands out. Layers of clean runs differ by less than half of that.
@@ -44,6 +47,8 @@ constexpr double kOutOfLine = 4;
 constexpr std::size_t kLayersMin = 3;
 
 constexpr std::size_t kSample = 512;
+// Of every norm of a run, so no more than it takes: 8 tokens of 8192 features.
+constexpr uint64_t kValuesLookedAt = uint64_t{1} << 16;
 constexpr int kFormatBits[] = {7, 10};  // Of the fraction: bf16, f16 (and TF32).
 
 // How many bits of fraction a value needs.
@@ -59,7 +64,7 @@ int fraction_bits(double value) {
 }
 
 double steps_of(double roundoff) {
-  if (roundoff < 1e-6) return kStepsWide;
+  if (roundoff < kNarrow) return kStepsWide;
   return roundoff < 1e-2 ? kStepsNarrow : kStepsTiny;
 }
 
@@ -91,9 +96,19 @@ Structure structure_of(const Site& site, const Extent& extent) {
   return share;
 }
 
+// Whether all tokens of a norm shrink alike, far below the noise of single elements. Wide types
+// show another epsilon without that, and the roots of two libraries differ by a few roundoffs.
+bool shrinks(const Site& site, const Extent& extent) {
+  if (!is_norm(site.role) || site.roundoff < kNarrow) return false;
+  const Result<Matrix> a = read_matrix(site.views.a, extent, 0, kValuesLookedAt);
+  const Result<Matrix> b = read_matrix(site.views.b, extent, 0, kValuesLookedAt);
+  return a.ok() && b.ok() && shared_shrink(a.value(), b.value(), site.roundoff);
+}
+
 // Why an error within the budget is no noise after all; empty where it is.
 std::string quiet_reason(const Site& site, const Extent& extent) {
   const Diff& diff = site.comparison.diff;
+  if (shrinks(site, extent)) return "all its tokens are off to the same side";
   if (site.error <= kQuietRoundoffs * site.roundoff || site.error <= kQuietGrowth * site.error_in)
     return "";
   const double count = static_cast<double>(std::max<uint64_t>(1, diff.compared));
@@ -134,9 +149,12 @@ void judge_by_noise_run(Site& site) {
   // Where the noise run happens to be exact, one rounding is still noise.
   const double limit = kNoiseRatioMax * std::max(*site.noise, 0.5 * site.roundoff);
   site.budget = limit;
-  if (site.error <= limit) return;
-  site.reason = fmt::format("its error is {} times that of the noise run",
-                            human_number(site.error / std::max(*site.noise, site.roundoff)));
+  const double floor = std::max(*site.noise, 0.5 * site.roundoff);
+  const std::string ratio = human_number(site.error / floor);
+  if (site.error > limit)
+    site.reason = fmt::format("its error is {} times that of the noise run", ratio);
+  else if (site.error > kNoiseRatioSuspicious * floor)
+    site.note = fmt::format("suspicious: its error is {} times that of the noise run", ratio);
 }
 
 void judge_by_model(Site& site, const Extent& extent, bool clean_inputs) {

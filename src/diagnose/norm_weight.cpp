@@ -1,8 +1,10 @@
-// The weight of a norm missing, or taken as 1 + w: each feature is off by a factor of its own.
+// The weight of a norm missing, applied twice, or taken as 1 + w: each feature is off by a factor
+// of its own.
 //
 // With n the normalised input, a = w · n + β. Then b = n + β is a missing weight and b − a = n, of
-// size 1 in every token, is 1 + w in place of w. A straight line for each feature fits both; the
-// size of the tokens tells which it is.
+// size 1 in every token, is 1 + w in place of w. A straight line for each feature fits both, far
+// better than one factor for all; the size of the tokens tells which it is. The norms that some
+// models put on each head before RoPE are learnt with the rotation.
 
 #include <fmt/format.h>
 
@@ -11,31 +13,58 @@
 #include "base/text.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/norms.h"
+#include "diagnose/rotation.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr uint64_t kTokensMin = 6;       // Two parameters for each feature need more points.
 constexpr double kUnitTolerance = 0.02;  // How near 1 the size of a normalised token is.
+// Factors of their own must leave less than this share of what one factor for all leaves.
+constexpr double kClearlyBetter = 0.5;
+// How far the weights of heads must be apart: they are learnt to some roundoffs.
+constexpr double kWeightOff = 0.02;
+constexpr double kWeightRoundoffs = 8;
 
 struct Line {
   double slope = 0, start = 0;
+  double mean_x = 0, mean_y = 0, xx = 0;
 };
 
 Line line_of(const Case& it, uint64_t feature) {
   const double n = static_cast<double>(it.a.rows());
-  double mean_x = 0, mean_y = 0, xx = 0, xy = 0;
+  Line line;
   for (uint64_t row = 0; row < it.a.rows(); ++row) {
-    mean_x += it.a.row(row)[feature] / n;
-    mean_y += it.b.row(row)[feature] / n;
+    line.mean_x += it.a.row(row)[feature] / n;
+    line.mean_y += it.b.row(row)[feature] / n;
   }
+  double xy = 0;
   for (uint64_t row = 0; row < it.a.rows(); ++row) {
-    const double x = it.a.row(row)[feature] - mean_x;
-    xx += x * x;
-    xy += x * (it.b.row(row)[feature] - mean_y);
+    const double x = it.a.row(row)[feature] - line.mean_x;
+    line.xx += x * x;
+    xy += x * (it.b.row(row)[feature] - line.mean_y);
   }
-  const double slope = xx > 0 ? xy / xx : 1;
-  return {slope, mean_y - slope * mean_x};
+  line.slope = line.xx > 0 ? xy / line.xx : 1;
+  line.start = line.mean_y - line.slope * line.mean_x;
+  return line;
+}
+
+Matrix on_lines(const Case& it, const std::vector<Line>& lines) {
+  return filled(it.a, [&](uint64_t row, uint64_t i) {
+    return lines[i].slope * it.a.row(row)[i] + lines[i].start;
+  });
+}
+
+// The same with one slope for all features.
+std::vector<Line> with_one_slope(std::vector<Line> lines) {
+  double sum = 0, all = 0;
+  for (const Line& line : lines) sum += line.xx * line.slope, all += line.xx;
+  for (Line& line : lines) {
+    line.slope = all > 0 ? sum / all : 1;
+    line.start = line.mean_y - line.slope * line.mean_x;
+  }
+  return lines;
 }
 
 // Whether all tokens have root mean square 1, as what a norm has normalised.
@@ -60,11 +89,8 @@ std::string what_happened(const Case& it) {
   return "each feature is off by a factor of its own: another weight of the norm";
 }
 
-std::optional<Explanation> examine(const Case& it) {
-  const Role role = it.site.role;
-  const bool is_norm =
-      role == Role::attention_norm || role == Role::mlp_norm || role == Role::final_norm;
-  if (!is_norm || it.a.rows() < kTokensMin) return std::nullopt;
+std::optional<Explanation> of_tokens(const Case& it) {
+  if (!is_norm(it.site.role) || it.a.rows() < kTokensMin) return std::nullopt;
   std::vector<Line> lines;
   double least = INFINITY, most = -INFINITY;
   for (uint64_t i = 0; i < it.a.features; ++i) {
@@ -72,14 +98,36 @@ std::optional<Explanation> examine(const Case& it) {
     least = std::min(least, lines.back().slope);
     most = std::max(most, lines.back().slope);
   }
-  if (most - least < 10 * it.floor) return std::nullopt;  // One factor for all, or only an offset.
-  Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
-                                      return lines[i].slope * it.a.row(row)[i] + lines[i].start;
-                                    }));
+  Explanation result = explained_by(it, on_lines(it, lines));
+  const double with_one = left_by(it, on_lines(it, with_one_slope(lines)));
+  if (result.after > kClearlyBetter * with_one) return std::nullopt;
   result.text = fmt::format("{} (factors {} to {})", what_happened(it), human_number(least),
                             human_number(most));
   result.parameters = {{"factor_min", least}, {"factor_max", most}};
   return result;
+}
+
+std::optional<Explanation> of_heads(const Case& it) {
+  if (!it.rotary || !it.rotary->same_pairing() || !it.rotary->same_size()) return std::nullopt;
+  const Rotation &a = it.rotary->a, &b = it.rotary->b;
+  if (!a.form.normed && !b.form.normed) return std::nullopt;
+  if (!it.rotary->same_norm())
+    return explain_rotation(it, b.form.normed ? "b normalises each head before RoPE, and a not"
+                                              : "b leaves out the norm of each head before RoPE");
+  const double apart = distance(a.weight, b.weight) / std::max(norm(a.weight), 1e-30);
+  if (apart < std::max(kWeightOff, kWeightRoundoffs * it.site.roundoff)) return std::nullopt;
+  const std::vector<double> ones(b.weight.size(), 1);
+  const bool left_out = distance(b.weight, ones) / norm(ones) < kWeightOff;
+  Explanation result =
+      explain_rotation(it, left_out ? "b leaves out the weight of the norm of each head"
+                                    : "the norm of each head has another weight");
+  result.parameters = {{"weight_apart", apart}};
+  return result;
+}
+
+std::optional<Explanation> examine(const Case& it) {
+  std::optional<Explanation> found = of_tokens(it);
+  return found ? found : of_heads(it);
 }
 
 }  // namespace
@@ -87,7 +135,8 @@ std::optional<Explanation> examine(const Case& it) {
 constinit const Diagnosis diagnoses::norm_weight = {
     .code = "norm_weight",
     .question = "Does a norm use another weight?",
-    .explains = "a norm weight left out, applied twice, or taken as 1 + w",
+    .explains =
+        "a norm weight left out, applied twice, or taken as 1 + w; a norm of heads left out",
     .examine = examine,
 };
 

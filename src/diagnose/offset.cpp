@@ -9,11 +9,13 @@
 #include "base/text.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/linear_replay.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kPointsMin = 3;  // That each mean is taken over.
+constexpr uint64_t kPointsMin = 3;      // That each mean is taken over.
+constexpr double kBiasTolerance = 0.1;  // How near the offset is to the bias, which it averages.
 
 // The mean of b − a over all values that `slice` puts together.
 template <class Slice>
@@ -32,27 +34,47 @@ std::vector<double> mean_gap(const Case& it, uint64_t slices, const Slice& slice
 }
 
 template <class Slice>
-Explanation fit(const Case& it, uint64_t slices, const Slice& slice) {
-  const std::vector<double> shift = mean_gap(it, slices, slice);
+Explanation fit(const Case& it, const std::vector<double>& shift, const Slice& slice) {
   Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
                                       return it.a.row(row)[i] + shift[slice(row, i)];
                                     }));
   result.parameters = {{"offset_norm", norm(shift)}};
-  if (slices == 1) result.parameters = {{"offset", shift[0]}};
+  if (shift.size() == 1) result.parameters = {{"offset", shift[0]}};
   return result;
+}
+
+// Which part of the given bias the offset is: "b lacks the bias".
+void name_bias(const Case& it, const std::vector<double>& shift, Explanation& result) {
+  const std::optional<Projection> projection = projection_of(it.run, it.site);
+  if (!projection) return;
+  const std::vector<double> bias = it.run.weights.bias(it.site.layer, *projection, it.a.features);
+  const double times = bias.empty() ? 0 : std::round(factor_between(bias, shift));
+  if (times == 0) return;
+  std::vector<double> rest = shift;
+  for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= times * bias[i];
+  if (norm(rest) > kBiasTolerance * norm(shift)) return;
+  result.text = times == -1
+                    ? "b lacks the bias of this projection"
+                    : fmt::format("b has the bias of this projection {:.0f} times", times + 1);
+  result.parameters.push_back({"bias_times", times + 1});
 }
 
 std::optional<Explanation> examine(const Case& it) {
   if (it.a.values.size() < kPointsMin) return std::nullopt;
-  Explanation one = fit(it, 1, [](uint64_t, uint64_t) { return uint64_t{0}; });
+  const auto all = [](uint64_t, uint64_t) { return uint64_t{0}; };
+  Explanation one = fit(it, mean_gap(it, 1, all), all);
   one.text = fmt::format("b = a + {}", human_number(std::get<double>(one.parameters[0].value)));
   if (accepted(it, one) || it.a.rows() < kPointsMin) return one;
-  Explanation bias = fit(it, it.a.features, [](uint64_t, uint64_t i) { return i; });
+  const auto by_feature = [](uint64_t, uint64_t i) { return i; };
+  const std::vector<double> vector = mean_gap(it, it.a.features, by_feature);
+  Explanation bias = fit(it, vector, by_feature);
   bias.text = fmt::format(
       "the same vector is added to every {}: a bias that is missing, doubled or another",
       it.run.activations ? "token" : "row");
+  name_bias(it, vector, bias);
   if (accepted(it, bias) || it.a.features < kPointsMin) return bias;
-  Explanation shift = fit(it, it.a.rows(), [](uint64_t row, uint64_t) { return row; });
+  const auto by_row = [](uint64_t row, uint64_t) { return row; };
+  Explanation shift = fit(it, mean_gap(it, it.a.rows(), by_row), by_row);
   shift.text = "one number for each token is added to all its features";
   return accepted(it, shift) ? shift : bias;
 }

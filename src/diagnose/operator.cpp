@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "diagnose/activation.h"
 #include "diagnose/diagnosis.h"
-#include "diagnose/fit.h"
+#include "diagnose/linear_replay.h"
 
 namespace tensordiff {
 namespace {
@@ -39,8 +39,21 @@ std::string_view hint_for(Role role) {
   }
 }
 
+// What the step computes in b, where it could be computed again and one mistake explains it.
+std::optional<Explanation> replay(const Case& it) {
+  for (const auto replayed : {replay_projection, replay_mlp}) {
+    std::optional<Explanation> found = replayed(it);
+    if (found && found->settled) {
+      found->parameters.push_back({"step", std::string(name_of(it.site.role))});
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Explanation> examine(const Case& it) {
   if (!it.site.bug() || it.site.inputs.empty()) return std::nullopt;
+  if (std::optional<Explanation> replayed = replay(it)) return replayed;
   Explanation result;
   result.after = it.before;
   result.settled = true;

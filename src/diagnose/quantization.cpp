@@ -17,12 +17,13 @@ namespace {
 
 constexpr uint64_t kBlocks[] = {32, 64, 128, 256, 0};  // 0: a whole row.
 constexpr double kWholeTolerance = 0.02;  // Of a multiple; f16 and bf16 steps are rounded too.
+constexpr double kBlurred = 0.2;          // From here on a grid cannot be seen.
 constexpr double kHalfStep = 0.52;
 constexpr double kBlocksHolding = 0.98;
 constexpr std::size_t kValuesMaxHere = 1 << 18;
 
 // How many levels apart the ends of a block are; 0 where its values are on no grid.
-double levels_of(std::span<const double> a, std::span<const double> b) {
+double levels_of(std::span<const double> a, std::span<const double> b, double roundoff) {
   std::vector<double> values(b.begin(), b.end());
   std::ranges::sort(values);
   const double span = values.back() - values.front();
@@ -34,9 +35,13 @@ double levels_of(std::span<const double> a, std::span<const double> b) {
   }
   // The smallest gap is known poorly; the span in steps makes it exact.
   step = span / std::max(1.0, std::round(span / step));
+  // A value many steps from zero is rounded by a share of a step.
+  const double most = std::max(std::abs(values.front()), std::abs(values.back()));
+  const double tolerance = std::max(kWholeTolerance, 2 * roundoff * most / step);
+  if (tolerance > kBlurred) return 0;
   for (std::size_t i = 0; i < b.size(); ++i) {
     const double level = (b[i] - values.front()) / step;
-    if (std::abs(level - std::round(level)) > kWholeTolerance) return 0;
+    if (std::abs(level - std::round(level)) > tolerance) return 0;
     if (std::abs(b[i] - a[i]) > kHalfStep * step) return 0;
   }
   return std::round(span / step);
@@ -50,7 +55,7 @@ std::optional<Explanation> examine(const Case& it) {
     double holding = 0, blocks = 0, most = 0;
     for (std::size_t at = 0; at + block <= count; at += block) {
       const double levels = levels_of(std::span(it.a.values).subspan(at, block),
-                                      std::span(it.b.values).subspan(at, block));
+                                      std::span(it.b.values).subspan(at, block), it.site.roundoff);
       blocks += 1;
       holding += levels > 0 && levels <= 255;
       most = std::max(most, levels);

@@ -1,8 +1,11 @@
 // What goes wrong between ranks: every rank holds the same shard, or the sum over ranks was done
 // the wrong number of times.
 //
-// Where all blocks of b are one block of a, each rank loaded the same shard. A sum that lacks the
-// other ranks' parts is told where those parts were dumped too.
+//   - All blocks of b are one block of a: each rank loaded the same shard.
+//   - b is one rank's part of the sum. Told where ranks were dumped, which then add up to a though
+//     the next step does not agree, or where weights are given, from which the part is computed.
+//   - b = n · a behind a sum over n ranks: it was summed twice. (1/n: averaged.)
+//   - b − a = (n − 1) · bias behind such a sum: every rank added the bias. Told where it is given.
 
 #include <fmt/format.h>
 
@@ -12,11 +15,15 @@
 #include "diagnose/blocks.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/heads.h"
+#include "diagnose/linear_replay.h"
 
 namespace tensordiff {
 namespace {
 
-std::optional<Explanation> examine(const Case& it) {
+constexpr double kWholeTolerance = 0.02;  // How near a whole number a factor lies.
+
+std::optional<Explanation> same_shard(const Case& it) {
   if (it.norm_a == 0) return std::nullopt;
   std::optional<Explanation> best;
   for (const uint64_t ranks : block_counts(it.a)) {
@@ -28,11 +35,83 @@ std::optional<Explanation> examine(const Case& it) {
     found.text =
         fmt::format("all {} blocks of b are block {} of a: every rank holds the same shard", ranks,
                     map.source[0]);
-    found.parameters = {{"ranks", static_cast<double>(ranks)},
+    found.parameters = {{"cause", std::string("same_shard")},
+                        {"ranks", static_cast<double>(ranks)},
                         {"shard", static_cast<double>(map.source[0])}};
     if (accepted(it, found)) return found;
     if (!best || found.after < best->after) best = std::move(found);
   }
+  return best;
+}
+
+// The ranks of b add up to a, but nothing added them: see blame_sums() in diagnose.cpp.
+std::optional<Explanation> unsummed(const Case& it) {
+  const auto sum = std::ranges::find_if(it.site.views.steps, [](const Step& step) {
+    return step.side == 'b' && step.op == ops::kSum;
+  });
+  if (sum == it.site.views.steps.end() || !it.site.bug()) return std::nullopt;
+  Explanation result;
+  result.text = fmt::format(
+      "each of the {} ranks of b holds a part, and only their sum is a: the sum over ranks is "
+      "missing",
+      sum->argument[0]);
+  result.parameters = {{"cause", std::string("missing_all_reduce")},
+                       {"ranks", static_cast<double>(sum->argument[0])}};
+  result.after = it.before;
+  result.settled = true;
+  return result;
+}
+
+std::optional<Explanation> summed_again(const Case& it) {
+  const auto ranks = static_cast<double>(std::max(ranks_of(it.run, 'a'), ranks_of(it.run, 'b')));
+  const double factor = factor_between(it.a.values, it.b.values);
+  const bool twice = near(factor, ranks, kWholeTolerance);
+  if (ranks < 2 || (!twice && !near(factor, 1 / ranks, kWholeTolerance))) return std::nullopt;
+  const double times = twice ? ranks : 1 / ranks;
+  Explanation result = explained_by(
+      it, filled(it.a, [&](uint64_t row, uint64_t i) { return times * it.a.row(row)[i]; }));
+  result.text = twice ? fmt::format("b is {0:.0f} times a over {0:.0f} ranks: summed twice", ranks)
+                      : fmt::format("b is a / {:.0f}: averaged over ranks, not summed", ranks);
+  result.parameters = {{"cause", std::string(twice ? "double_all_reduce" : "averaged")},
+                       {"ranks", ranks}};
+  return result;
+}
+
+std::optional<Explanation> bias_of_each_rank(const Case& it) {
+  const Projection projection =
+      it.site.role == Role::mlp_output ? Projection::down : Projection::attention_output;
+  const std::vector<double> bias = it.run.weights.bias(it.site.layer, projection, it.a.features);
+  if (bias.empty()) return std::nullopt;
+  std::vector<double> shift(it.a.features);
+  for (uint64_t row = 0; row < it.a.rows(); ++row)
+    for (uint64_t i = 0; i < it.a.features; ++i)
+      shift[i] += (it.b.row(row)[i] - it.a.row(row)[i]) / static_cast<double>(it.a.rows());
+  const double times = std::round(factor_between(bias, shift));
+  if (times < 1) return std::nullopt;
+  Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
+                                      return it.a.row(row)[i] + times * bias[i];
+                                    }));
+  result.text = fmt::format(
+      "b has the bias {0:.0f} times: added on each of {0:.0f} ranks, or "
+      "before the sum over them",
+      times + 1);
+  result.parameters = {{"cause", std::string("bias_per_rank")}, {"ranks", times + 1}};
+  return result;
+}
+
+std::optional<Explanation> examine(const Case& it) {
+  std::optional<Explanation> best;
+  const auto explained = [&](std::optional<Explanation> found) {
+    const bool accept = found && accepted(it, *found);
+    if (found && (accept || !best)) best = std::move(found);
+    return accept;
+  };
+  if (explained(unsummed(it))) return best;
+  if (reduces_over_ranks(it.site.role) &&
+      (explained(summed_again(it)) || explained(bias_of_each_rank(it)) ||
+       explained(replay_partial_sum(it))))
+    return best;
+  explained(same_shard(it));
   return best;
 }
 
@@ -41,7 +120,8 @@ std::optional<Explanation> examine(const Case& it) {
 constinit const Diagnosis diagnoses::reduction = {
     .code = "reduction",
     .question = "Was something lost or doubled between ranks?",
-    .explains = "every rank loaded the same shard",
+    .explains =
+        "a sum over ranks missing or done twice, a bias on each rank, the same shard on all",
     .examine = examine,
 };
 

@@ -1,11 +1,13 @@
-// RoPE with other frequencies: another base, a scaling left out, no rotation at all.
+// RoPE with other frequencies: another base, a scaling left out, fewer features turned, no rotation
+// at all.
 //
-// Each side's frequencies are learnt from its own input and output: how far a pair turns from one
-// token to the next. What is left is how far b is from a rotation of its input.
+// Each side's angles are learnt from its own input and output. Where they drift apart from token
+// to token, the frequencies differ; what is left is how far b is from a rotation of its input.
 
 #include <fmt/format.h>
 
 #include <cmath>
+#include <complex>
 
 #include "base/text.h"
 #include "diagnose/diagnosis.h"
@@ -19,26 +21,45 @@ namespace {
 constexpr double kTurnMin = 1e-3;
 constexpr double kTurnRoundoffs = 8;
 
-// How far the angles of the two drift apart from the first token on, at most.
+// By how much the angles of the two drift apart, in radians: the root mean square of what a turn
+// that all tokens share leaves, each angle by what speaks for it.
 double drift(const Rotation& a, const Rotation& b) {
-  double most = 0;
-  for (uint64_t token = 1; token < a.tokens; ++token) {
-    for (uint64_t pair = 0; pair < a.pairs; ++pair) {
-      const double start = b.angle(0, pair) - a.angle(0, pair);
-      const double here = b.angle(token, pair) - a.angle(token, pair);
-      most = std::max(most, std::abs(wrapped(here - start)));
+  double sum = 0, all = 0;
+  for (uint64_t pair = 0; pair < a.form.pairs(); ++pair) {
+    std::complex<double> shared = 0;
+    const auto apart = [&](uint64_t token) { return b.angle(token, pair) - a.angle(token, pair); };
+    const auto trust = [&](uint64_t token) {
+      return std::sqrt(a.strength_of(token, pair) * b.strength_of(token, pair));
+    };
+    for (uint64_t token = 0; token < a.tokens; ++token)
+      shared += std::polar(trust(token), apart(token));
+    for (uint64_t token = 0; token < a.tokens; ++token) {
+      const double turn = wrapped(apart(token) - std::arg(shared));
+      sum += trust(token) * turn * turn;
+      all += trust(token);
     }
   }
-  return most;
+  return all > 0 ? std::sqrt(sum / all) : 0;
+}
+
+bool stands_still(const Rotation& rotation) {
+  double sum = 0, all = 0;
+  for (std::size_t i = 0; i < rotation.angles.size(); ++i) {
+    sum += rotation.strength[i] * rotation.angles[i] * rotation.angles[i];
+    all += rotation.strength[i];
+  }
+  return all > 0 && std::sqrt(sum / all) < 0.01;
 }
 
 std::string describe(const Rotation& a, const Rotation& b) {
-  bool still = true;
-  for (const double angle : b.angles) still = still && std::abs(angle) < kTurnMin;
-  if (still) return "b does not rotate at all";
+  if (stands_still(b)) return "b does not rotate at all";
+  if (stands_still(a)) return "b rotates, and a does not";
+  if (a.form.turned != b.form.turned)
+    return fmt::format("RoPE turns {} features of each head in b and {} in a", b.form.turned,
+                       a.form.turned);
   const double ratio = b.frequency(0) / a.frequency(0);
   bool constant = true;
-  for (uint64_t pair = 0; pair < a.pairs / 2; ++pair)
+  for (uint64_t pair = 0; pair < a.form.pairs() / 2; ++pair)
     constant = constant && near(b.frequency(pair), ratio * a.frequency(pair), 0.02);
   if (constant && near(ratio, -1, 0.02)) return "RoPE turns the other way in b";
   if (constant) return fmt::format("RoPE turns {} times as fast in b", human_number(ratio));
@@ -47,15 +68,18 @@ std::string describe(const Rotation& a, const Rotation& b) {
 }
 
 std::optional<Explanation> examine(const Case& it) {
-  const std::optional<RotaryStep> step = learn_step(it);
-  if (!step || !step->same_pairing) return std::nullopt;
-  const double most = drift(step->a, step->b);
-  if (most < std::max(kTurnMin, kTurnRoundoffs * it.site.roundoff)) return std::nullopt;
-  Explanation result;
-  result.after = step->b.left * norm(it.b.values) / it.norm_a;
-  result.text = describe(step->a, step->b);
-  result.parameters = {
-      {"base_a", base_of(step->a)}, {"base_b", base_of(step->b)}, {"drift_max", most}};
+  if (!it.rotary || !it.rotary->same_norm()) return std::nullopt;
+  const Rotation &a = it.rotary->a, &b = it.rotary->b;
+  const bool same_size = it.rotary->same_size();
+  if (same_size && !it.rotary->same_pairing()) return std::nullopt;
+  const double apart = same_size ? drift(a, b) : 1;
+  if (apart < std::max(kTurnMin, kTurnRoundoffs * it.site.roundoff)) return std::nullopt;
+  Explanation result = explain_rotation(it, describe(a, b));
+  result.parameters = {{"base_a", base_of(a)}, {"base_b", base_of(b)}, {"drift", apart}};
+  if (const auto& theta = it.run.facts.rope_theta) {
+    result.text += fmt::format("; the configuration says {}", human_number(*theta));
+    result.parameters.push_back({"base_config", *theta});
+  }
   return result;
 }
 

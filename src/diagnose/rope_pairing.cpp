@@ -1,13 +1,11 @@
 // RoPE with the other pairing: b turns features (2i, 2i+1) of a head together where a turns
 // (i, i + d/2), or the other way round.
 //
-// a's angles, learnt from a alone, must turn b's own input into b's output once they are applied to
-// b's pairs.
+// Both are learnt, each from its own input and output, and b's must be a rotation in its own right.
 
 #include <fmt/format.h>
 
 #include "diagnose/diagnosis.h"
-#include "diagnose/fit.h"
 #include "diagnose/rotation.h"
 
 namespace tensordiff {
@@ -18,15 +16,14 @@ std::string_view name_of(Pairing pairing) {
 }
 
 std::optional<Explanation> examine(const Case& it) {
-  const std::optional<RotaryStep> step = learn_step(it);
-  if (!step || step->same_pairing) return std::nullopt;
-  Explanation result;
-  result.after = step->b.left * norm(it.b.values) / it.norm_a;
-  result.text = fmt::format("RoPE turns pairs {} in b and {} in a", name_of(step->b.pairing),
-                            name_of(step->a.pairing));
-  result.parameters = {{"a", std::string(name_of(step->a.pairing))},
-                       {"b", std::string(name_of(step->b.pairing))},
-                       {"head_dim", static_cast<double>(step->a.head_dim)}};
+  if (!it.rotary || it.rotary->same_pairing()) return std::nullopt;
+  const Rotation &a = it.rotary->a, &b = it.rotary->b;
+  Explanation result =
+      explain_rotation(it, fmt::format("RoPE turns pairs {} in b and {} in a",
+                                       name_of(b.form.pairing), name_of(a.form.pairing)));
+  result.parameters = {{"a", std::string(name_of(a.form.pairing))},
+                       {"b", std::string(name_of(b.form.pairing))},
+                       {"head_dim", static_cast<double>(a.form.head_dim)}};
   return result;
 }
 

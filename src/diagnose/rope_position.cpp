@@ -7,43 +7,70 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <complex>
 
 #include "diagnose/diagnosis.h"
-#include "diagnose/fit.h"
 #include "diagnose/rotation.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr int kOffsetMax = 4096;
+// A larger offset must be so much better: with few pairs some large one fits by chance.
+constexpr double kClearlyBetter = 0.25;
 
-// How badly an offset explains the angles of the first token, in radians per pair.
-double misfit(const RotaryStep& step, int offset) {
-  double sum = 0;
-  for (uint64_t pair = 0; pair < step.a.pairs; ++pair) {
-    const double turn = step.b.angle(0, pair) - step.a.angle(0, pair);
-    sum += std::abs(wrapped(turn - offset * step.a.frequency(pair)));
+// Noise moves an angle by about itself: less than this is no turn.
+constexpr double kTurnMin = 1e-3;
+constexpr double kTurnRoundoffs = 8;
+
+// How far b is ahead of a in each pair, over all tokens, and how fast the pair turns.
+struct Lead {
+  std::complex<double> turn;
+  double frequency = 0;
+};
+
+std::vector<Lead> leads_of(const RotaryStep& step) {
+  std::vector<Lead> leads(step.a.form.pairs());
+  for (uint64_t pair = 0; pair < leads.size(); ++pair) {
+    for (uint64_t token = 0; token < step.a.tokens; ++token)
+      leads[pair].turn +=
+          std::polar(std::sqrt(step.a.strength_of(token, pair) * step.b.strength_of(token, pair)),
+                     step.b.angle(token, pair) - step.a.angle(token, pair));
+    leads[pair].frequency = step.a.frequency(pair);
   }
-  return sum / static_cast<double>(step.a.pairs);
+  return leads;
+}
+
+// How badly an offset explains the leads: 0 is exactly.
+double misfit(const std::vector<Lead>& leads, int offset) {
+  double sum = 0, all = 0;
+  for (const Lead& lead : leads) {
+    const double size = std::abs(lead.turn);
+    sum += size * (1 - std::cos(std::arg(lead.turn) - offset * lead.frequency));
+    all += size;
+  }
+  return all > 0 ? sum / all : 0;
 }
 
 std::optional<Explanation> examine(const Case& it) {
-  const std::optional<RotaryStep> step = learn_step(it);
-  if (!step || !step->same_pairing) return std::nullopt;
+  if (!it.rotary || !it.rotary->same_pairing() || !it.rotary->same_size() ||
+      !it.rotary->same_norm())
+    return std::nullopt;
+  const std::vector<Lead> leads = leads_of(*it.rotary);
   int best = 0;
-  double least = misfit(*step, 0);
+  double least = misfit(leads, 0);
+  const double noise = std::max(kTurnMin, kTurnRoundoffs * it.site.roundoff);
+  if (least < noise * noise / 2) return std::nullopt;
   for (int size = 1; size <= kOffsetMax; ++size) {
     for (const int offset : {size, -size}) {
-      // A larger offset must be clearly better: with few pairs some large one fits by chance.
-      const double here = misfit(*step, offset);
-      if (here < 0.5 * least) least = here, best = offset;
+      const double here = misfit(leads, offset);
+      if (here < kClearlyBetter * least) least = here, best = offset;
     }
   }
   if (best == 0) return std::nullopt;
-  Explanation result;
-  result.after = step->b.left * norm(it.b.values) / it.norm_a;
-  result.text = fmt::format("RoPE of b is {} position{} {} a's", std::abs(best),
-                            std::abs(best) == 1 ? "" : "s", best > 0 ? "ahead of" : "behind");
+  Explanation result = explain_rotation(
+      it, fmt::format("RoPE of b is {} position{} {} a's", std::abs(best),
+                      std::abs(best) == 1 ? "" : "s", best > 0 ? "ahead of" : "behind"));
   result.parameters = {{"offset", static_cast<double>(best)}};
   return result;
 }

@@ -2,19 +2,31 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <numbers>
 
 #include "diagnose/fit.h"
+#include "diagnose/heads.h"
 
 namespace tensordiff {
 namespace {
+
+constexpr uint64_t kHeadDimMax = 512;
+// A form with more to it must leave less than this share of what a simpler one leaves.
+constexpr double kClearlyBetter = 0.5;
+// What a's own form may leave: half a percent is far from what a wrong pairing leaves.
+constexpr double kOwnFit = 0.005;
+// Nearer than so many unit roundoffs needs no other form.
+constexpr double kExact = 4;
+// A factor nearer to 1 is none: bf16 sines and cosines alone make up for 0.4 %.
+constexpr double kGainMin = 0.01;
 
 struct Places {
   uint64_t x, y;
 };
 
-Places places_of(uint64_t pair, uint64_t head_dim, Pairing pairing) {
-  if (pairing == Pairing::halves) return {pair, pair + head_dim / 2};
+Places places_of(uint64_t pair, const RotaryForm& form) {
+  if (form.pairing == Pairing::halves) return {pair, pair + form.turned / 2};
   return {2 * pair, 2 * pair + 1};
 }
 
@@ -25,11 +37,152 @@ std::optional<Role> input_role(Role role) {
   return std::nullopt;
 }
 
-// The better of both pairings.
-Rotation learn_any(const Matrix& in, const Matrix& out, uint64_t head_dim) {
-  Rotation halves = learn_rotation(in, out, head_dim, Pairing::halves);
-  Rotation neighbours = learn_rotation(in, out, head_dim, Pairing::neighbours);
-  return halves.left <= neighbours.left ? halves : neighbours;
+// Every head of every token with root mean square 1.
+Matrix heads_normalised(Matrix in, uint64_t head_dim) {
+  for (std::size_t at = 0; at + head_dim <= in.values.size(); at += head_dim) {
+    const std::span<double> head = std::span(in.values).subspan(at, head_dim);
+    const double size = norm(head) / std::sqrt(static_cast<double>(head_dim));
+    if (size > 0)
+      for (double& value : head) value /= size;
+  }
+  return in;
+}
+
+// Sums over all heads of all tokens of the squares of one pair, before and after.
+struct PairSums {
+  double xx = 0, yy = 0, xy = 0;  // Of the squares x², y² that went in, times each other.
+  double xo = 0, yo = 0;          // Times x² + y² that came out.
+
+  void add(double x, double y, double out) {
+    xx += x * x, yy += y * y, xy += x * y, xo += x * out, yo += y * out;
+  }
+};
+
+double square(double x) { return x * x; }
+
+// The weights of a norm before the rotation, from the lengths of the pairs.
+void learn_weights(const Matrix& in, const Matrix& out, Rotation& rotation) {
+  const RotaryForm& form = rotation.form;
+  for (uint64_t pair = 0; pair < form.pairs(); ++pair) {
+    const Places at = places_of(pair, form);
+    PairSums sums;
+    for (std::size_t head = 0; head + form.head_dim <= in.values.size(); head += form.head_dim)
+      sums.add(square(in.values[head + at.x]), square(in.values[head + at.y]),
+               square(out.values[head + at.x]) + square(out.values[head + at.y]));
+    const double determinant = sums.xx * sums.yy - sums.xy * sums.xy;
+    if (!(determinant > 0)) continue;
+    const double x = (sums.yy * sums.xo - sums.xy * sums.yo) / determinant;
+    const double y = (sums.xx * sums.yo - sums.xy * sums.xo) / determinant;
+    rotation.weight[at.x] = std::sqrt(std::max(0.0, x));
+    rotation.weight[at.y] = std::sqrt(std::max(0.0, y));
+  }
+  for (uint64_t i = form.turned; i < form.head_dim; ++i) {
+    double both = 0, own = 0;
+    for (std::size_t at = i; at < in.values.size(); at += form.head_dim)
+      both += in.values[at] * out.values[at], own += square(in.values[at]);
+    if (own > 0 && std::isfinite(both)) rotation.weight[i] = both / own;
+  }
+}
+
+// One factor on all that is turned: some scalings of RoPE stretch it.
+void learn_gain(const Matrix& in, const Matrix& out, Rotation& rotation) {
+  const RotaryForm& form = rotation.form;
+  double before = 0, after = 0;
+  for (std::size_t at = 0; at < in.values.size(); ++at) {
+    if (at % form.head_dim >= form.turned) continue;
+    before += square(in.values[at]), after += square(out.values[at]);
+  }
+  const double gain = before > 0 ? std::sqrt(after / before) : 1;
+  if (!std::isfinite(gain) || std::abs(gain - 1) < kGainMin) return;
+  std::fill_n(rotation.weight.begin(), form.turned, gain);
+}
+
+void learn_angles(const Matrix& in, const Matrix& out, Rotation& rotation) {
+  const RotaryForm& form = rotation.form;
+  std::vector<double> along(rotation.angles.size()), across(rotation.angles.size());
+  for (uint64_t row = 0; row < in.rows(); ++row) {
+    const auto from = in.row(row), to = out.row(row);
+    const uint64_t token = row % in.tokens;
+    for (uint64_t head = 0; head < in.features; head += form.head_dim) {
+      for (uint64_t pair = 0; pair < form.pairs(); ++pair) {
+        const Places at = places_of(pair, form);
+        const uint64_t x = head + at.x, y = head + at.y, angle = token * form.pairs() + pair;
+        along[angle] += from[x] * to[x] + from[y] * to[y];
+        across[angle] += from[x] * to[y] - from[y] * to[x];
+      }
+    }
+  }
+  for (std::size_t i = 0; i < along.size(); ++i) {
+    // A token that is not finite says nothing.
+    const double strength = std::hypot(across[i], along[i]);
+    if (!std::isfinite(strength)) continue;
+    rotation.angles[i] = std::atan2(across[i], along[i]);
+    rotation.strength[i] = strength;
+  }
+}
+
+Matrix turned(Matrix in, const Rotation& rotation) {
+  const RotaryForm& form = rotation.form;
+  for (uint64_t row = 0; row < in.rows(); ++row) {
+    const std::span<double> values = in.row(row);
+    for (uint64_t pair = 0; pair < form.pairs(); ++pair) {
+      const double angle = rotation.angle(row % in.tokens, pair);
+      const double cosine = std::cos(angle), sine = std::sin(angle);
+      const Places at = places_of(pair, form);
+      for (uint64_t head = 0; head < in.features; head += form.head_dim) {
+        const double x = values[head + at.x], y = values[head + at.y];
+        values[head + at.x] = cosine * x - sine * y;
+        values[head + at.y] = sine * x + cosine * y;
+      }
+    }
+  }
+  return in;
+}
+
+// Sizes a head may have: as the tensors of the step or of its neighbours say, else every divisor.
+std::vector<uint64_t> head_dims(const Case& it, const Matrix& in) {
+  const uint64_t features = it.a.features;
+  const auto fits = [&](uint64_t dim) { return dim >= 2 && dim % 2 == 0 && features % dim == 0; };
+  for (const uint64_t heads : {it.a.heads, in.heads})
+    if (heads > 0 && fits(features / heads)) return {features / heads};
+  for (const uint64_t dim : known_head_dims(it.run, it.site))
+    if (fits(dim)) return {dim};
+  std::vector<uint64_t> dims;
+  for (uint64_t dim = 4; dim <= std::min(features, kHeadDimMax); dim += 2)
+    if (fits(dim)) dims.push_back(dim);
+  return dims;
+}
+
+// From the simplest on.
+std::vector<RotaryForm> forms_of(const std::vector<uint64_t>& dims) {
+  std::vector<RotaryForm> forms;
+  for (const bool normed : {false, true})
+    for (const uint64_t dim : dims)
+      for (const uint64_t turned : {dim, dim / 2, dim / 4, dim / 4 * 3})
+        for (const Pairing pairing : {Pairing::halves, Pairing::neighbours})
+          if (turned >= 2 && turned % 2 == 0) forms.push_back({dim, turned, pairing, normed});
+  return forms;
+}
+
+// The first form that explains the output; a later one only where it is clearly better.
+Rotation best_of(const std::vector<RotaryForm>& forms, const Matrix& in, const Matrix& out,
+                 double exact) {
+  Rotation best;
+  for (const RotaryForm& form : forms) {
+    Rotation found = learn_rotation(in, out, form);
+    if (found.left < kClearlyBetter * best.left) best = std::move(found);
+    if (best.left <= exact) break;
+  }
+  return best;
+}
+
+// a's own form and its other pairing before all others.
+std::vector<RotaryForm> forms_like(const RotaryForm& form) {
+  std::vector<RotaryForm> forms = {form, form};
+  forms[1].pairing = form.pairing == Pairing::halves ? Pairing::neighbours : Pairing::halves;
+  const std::vector<RotaryForm> others = forms_of({form.head_dim});
+  forms.insert(forms.end(), others.begin(), others.end());
+  return forms;
 }
 
 }  // namespace
@@ -37,75 +190,68 @@ Rotation learn_any(const Matrix& in, const Matrix& out, uint64_t head_dim) {
 double wrapped(double angle) { return std::remainder(angle, 2 * std::numbers::pi); }
 
 double Rotation::frequency(uint64_t pair) const {
-  return tokens < 2 ? 0 : wrapped(angle(1, pair) - angle(0, pair));
+  double frequency = 0;
+  // Tokens farther and farther apart: each lag makes the last answer finer.
+  for (uint64_t lag = 1; lag < tokens; lag *= 2) {
+    std::complex<double> sum = 0;
+    for (uint64_t token = 0; token + lag < tokens; ++token)
+      sum += std::polar(strength_of(token, pair) * strength_of(token + lag, pair),
+                        angle(token + lag, pair) - angle(token, pair));
+    const auto distance = static_cast<double>(lag);
+    frequency += wrapped(std::arg(sum) - distance * frequency) / distance;
+  }
+  return frequency;
 }
 
-Rotation learn_rotation(const Matrix& in, const Matrix& out, uint64_t head_dim, Pairing pairing) {
-  Rotation result{pairing, head_dim, head_dim / 2, in.tokens, {}, 0};
-  result.angles.resize(result.tokens * result.pairs);
-  const uint64_t heads = in.features / head_dim;
-  for (uint64_t token = 0; token < result.tokens; ++token) {
-    for (uint64_t pair = 0; pair < result.pairs; ++pair) {
-      const Places at = places_of(pair, head_dim, pairing);
-      double along = 0, across = 0;
-      for (uint64_t sequence = 0; sequence < in.batch; ++sequence) {
-        const auto from = in.row(sequence * in.tokens + token);
-        const auto to = out.row(sequence * in.tokens + token);
-        for (uint64_t head = 0; head < heads; ++head) {
-          const uint64_t x = head * head_dim + at.x, y = head * head_dim + at.y;
-          along += from[x] * to[x] + from[y] * to[y];
-          across += from[x] * to[y] - from[y] * to[x];
-        }
-      }
-      result.angles[token * result.pairs + pair] = std::atan2(across, along);
-    }
-  }
+Rotation learn_rotation(const Matrix& in, const Matrix& out, const RotaryForm& form) {
+  Rotation result;
+  result.form = form;
+  result.tokens = in.tokens;
+  result.weight.assign(form.head_dim, 1);
+  result.angles.resize(in.tokens * form.pairs());
+  result.strength.resize(result.angles.size());
+  Matrix source = form.normed ? heads_normalised(in, form.head_dim) : in;
+  if (form.normed)
+    learn_weights(source, out, result);
+  else
+    learn_gain(source, out, result);
+  for (std::size_t at = 0; at < source.values.size(); ++at)
+    source.values[at] *= result.weight[at % form.head_dim];
+  learn_angles(source, out, result);
+  result.model = turned(std::move(source), result);
   const double size = norm(out.values);
-  result.left = size > 0 ? distance(rotated(in, result).values, out.values) / size : 1;
+  result.left = size > 0 ? distance(result.model.values, out.values) / size : 1;
   return result;
 }
 
-Matrix rotated(const Matrix& in, const Rotation& rotation) {
-  Matrix result = in;
-  const uint64_t heads = in.features / rotation.head_dim;
-  for (uint64_t row = 0; row < in.rows(); ++row) {
-    for (uint64_t pair = 0; pair < rotation.pairs; ++pair) {
-      const double angle = rotation.angle(row % in.tokens, pair);
-      const double cosine = std::cos(angle), sine = std::sin(angle);
-      const Places at = places_of(pair, rotation.head_dim, rotation.pairing);
-      for (uint64_t head = 0; head < heads; ++head) {
-        const uint64_t x = head * rotation.head_dim + at.x, y = head * rotation.head_dim + at.y;
-        result.row(row)[x] = cosine * in.row(row)[x] - sine * in.row(row)[y];
-        result.row(row)[y] = sine * in.row(row)[x] + cosine * in.row(row)[y];
-      }
-    }
-  }
-  return result;
-}
-
-std::optional<RotaryStep> learn_step(const Case& it) {
+std::shared_ptr<const RotaryStep> learn_step(const Case& it) {
   const std::optional<Role> role = input_role(it.site.role);
   const Site* source = role ? find_role(it.run, it.site, *role) : nullptr;
-  if (!source || it.a.tokens < 2) return std::nullopt;
+  if (!source || it.a.tokens < 2) return nullptr;
   const Result<Matrix> in_a = read_matrix(source->views.a, it.run.extent, it.a.first_token);
   const Result<Matrix> in_b = read_matrix(source->views.b, it.run.extent, it.a.first_token);
-  if (!in_a.ok() || !in_b.ok() || in_a.value().values.size() != it.a.values.size())
-    return std::nullopt;
-  const uint64_t heads = it.a.heads ? it.a.heads : in_a.value().heads;
-  const uint64_t head_dim = heads ? it.a.features / heads : 0;
-  if (head_dim < 2 || head_dim % 2 != 0 || it.a.features % head_dim != 0) return std::nullopt;
-  RotaryStep step{learn_any(in_a.value(), it.a, head_dim), learn_any(in_b.value(), it.b, head_dim)};
-  // Half a percent is far from what a wrong pairing leaves, and above the noise of bf16.
-  if (step.a.left > std::max(0.005, it.floor)) return std::nullopt;
-  step.same_pairing = step.a.pairing == step.b.pairing;
+  if (!in_a.ok() || !in_b.ok() || in_a.value().values.size() != it.a.values.size() ||
+      in_b.value().values.size() != it.b.values.size())
+    return nullptr;
+  const double exact = kExact * it.site.roundoff;
+  auto step = std::make_shared<RotaryStep>();
+  step->a = best_of(forms_of(head_dims(it, in_a.value())), in_a.value(), it.a, exact);
+  if (step->a.left > std::max(kOwnFit, exact)) return nullptr;
+  step->b = best_of(forms_like(step->a.form), in_b.value(), it.b, exact);
   return step;
 }
 
+Explanation explain_rotation(const Case& it, std::string text) {
+  Explanation result = explained_by(it, it.rotary->b.model);
+  result.text = std::move(text);
+  return result;
+}
+
 double base_of(const Rotation& rotation) {
-  if (rotation.pairs < 2) return 0;
+  if (rotation.form.pairs() < 2) return 0;
   const double first = rotation.frequency(0), second = rotation.frequency(1);
   if (first <= 0 || second <= 0) return 0;
-  return std::pow(first / second, static_cast<double>(rotation.pairs));
+  return std::pow(first / second, static_cast<double>(rotation.form.pairs()));
 }
 
 }  // namespace tensordiff

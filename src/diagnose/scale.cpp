@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/norms.h"
 
 namespace tensordiff {
 namespace {
@@ -101,7 +102,8 @@ std::optional<Explanation> examine(const Case& it) {
   if (features >= kPointsMin)
     ways.push_back(
         {it.run.activations ? "token" : "row", rows, [](uint64_t row, uint64_t) { return row; }});
-  if (rows >= kPointsMin)
+  // A factor for each feature of a norm is its weight.
+  if (rows >= kPointsMin && !is_norm(it.site.role))
     ways.push_back({"feature", features, [](uint64_t, uint64_t i) { return i; }});
   for (const Slices& slices : ways) {
     std::optional<Explanation> found = fit_slices(it, slices);

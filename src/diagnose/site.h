@@ -12,6 +12,8 @@
 #include "compare/comparison.h"
 #include "diagnose/finding.h"
 #include "diagnose/matrix.h"
+#include "diagnose/model_facts.h"
+#include "diagnose/weights.h"
 
 namespace tensordiff {
 
@@ -60,6 +62,7 @@ struct Site {
   Verdict verdict = Verdict::match;
   bool created = false;  // A bug whose inputs are none.
   std::string reason;    // Why it is a bug: the rule that it broke.
+  std::string note;      // Why it deserves a look, though it is none.
 
   bool compared() const { return comparison.status < Status::incomparable; }
   bool bug() const { return verdict == Verdict::bug; }
@@ -68,6 +71,8 @@ struct Site {
 struct Run {
   std::vector<Site> sites;  // In execution order.
   Extent extent;
+  ModelFacts facts;          // Of the configuration, where one was given.
+  Weights weights;           // Of the model, where they were given.
   bool activations = false;  // A dump of what layers compute, not a checkpoint of weights.
 };
 

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "diagnose/diagnosis.h"
+#include "diagnose/fit.h"
 
 namespace tensordiff {
 namespace {
@@ -39,9 +41,21 @@ Overlap shifted_by(const Case& it, int64_t shift) {
   return {std::sqrt(gap / all), ends <= gap + 1e-4 * ends_all};
 }
 
+// a, shifted; not a number where a token has no partner.
+Matrix shifted(const Matrix& a, int64_t shift) {
+  const auto tokens = static_cast<int64_t>(a.tokens);
+  return filled(a, [&](uint64_t row, uint64_t i) {
+    const int64_t from = static_cast<int64_t>(row) % tokens - shift;
+    return from < 0 || from >= tokens
+               ? std::numeric_limits<double>::quiet_NaN()
+               : a.row(static_cast<uint64_t>(static_cast<int64_t>(row) - shift))[i];
+  });
+}
+
 std::optional<Explanation> examine(const Case& it) {
   std::optional<Explanation> best;
   if (!it.run.activations) return best;
+  int64_t best_shift = 0;
   for (int64_t size = 1; size <= kShiftMax; ++size) {
     if (it.a.tokens < static_cast<uint64_t>(size) + kTokensMin) break;
     for (const int64_t shift : {size, -size}) {
@@ -49,12 +63,14 @@ std::optional<Explanation> examine(const Case& it) {
       if (best && overlap.left >= best->after) continue;
       best = Explanation{};
       best->after = overlap.left;
+      best_shift = shift;
       best->text = fmt::format("token t of b is token t {} {} of a{}", shift > 0 ? "−" : "+", size,
                                overlap.wraps ? ", and the ends wrap around" : "");
       best->parameters = {{"shift", static_cast<double>(shift)},
                           {"wraps", std::string(overlap.wraps ? "yes" : "no")}};
     }
   }
+  if (best) best->model = shifted(it.a, best_shift);
   return best;
 }
 

@@ -10,13 +10,16 @@
 
 #include "compare/comparison.h"
 #include "diagnose/site.h"
+#include "tensor/catalog.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {
 
 struct ToyShape {
   uint64_t layers = 3, tokens = 17, heads = 6, kv_heads = 2, dim = 8, inner = 40;
-  double sharpness = 1;  // Of attention: what the weights of the queries are multiplied by.
+  bool head_norm = false;  // Heads of queries and keys are normalised before RoPE.
+  uint64_t turned = 0;     // Features of each head that RoPE turns; 0: all.
+  double sharpness = 1;    // Of attention: what the weights of the queries are multiplied by.
   uint64_t width() const { return heads * dim; }
 };
 
@@ -38,6 +41,10 @@ struct ToyMistakes {
   bool weighted = true;  // Whether the norm has a weight.
   bool residual = true;
   bool transposed = false;  // The weight of the queries.
+  bool swapped = false;     // up where gate should be, and the reverse.
+  bool gelu = false;        // In place of SiLU.
+  uint64_t ranks = 1;       // Only the first of so many adds its part to the attention output.
+  bool head_weight = true;  // Of the norm of heads.
   // Changes what a stage gives, before the next reads it.
   std::map<std::string, std::function<void(Values&)>> after;
 };
@@ -71,6 +78,28 @@ class ToyModel {
     input_ = normal(shape.tokens * shape.width(), 1);
   }
 
+  // The weights as a checkpoint has them; matrices are [in, out].
+  Catalog weights() const {
+    Catalog catalog;
+    const uint64_t width = shape_.width(), kv = shape_.kv_heads * shape_.dim;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const auto add = [&](std::string_view name, const Shape& shape, const Values& values) {
+        catalog.tensors.push_back(
+            {fmt::format("model.layers.{}.{}", i, name), view_of(shape, values, DType::f32), ""});
+      };
+      const Layer& layer = layers_[i];
+      add("self_attn.q_proj.weight", {width, width}, layer.q);
+      add("self_attn.q_proj.bias", {width}, layer.bias);
+      add("self_attn.k_proj.weight", {width, kv}, layer.k);
+      add("self_attn.v_proj.weight", {width, kv}, layer.v);
+      add("self_attn.o_proj.weight", {width, width}, layer.o);
+      add("mlp.gate_proj.weight", {width, shape_.inner}, layer.gate);
+      add("mlp.up_proj.weight", {width, shape_.inner}, layer.up);
+      add("mlp.down_proj.weight", {shape_.inner, width}, layer.down);
+    }
+    return catalog;
+  }
+
   struct Dump {
     std::string stage;
     uint64_t layer;
@@ -96,7 +125,7 @@ class ToyModel {
 
  private:
   struct Layer {
-    Values norm1, norm2, q, k, v, o, gate, up, down, bias;
+    Values norm1, norm2, q, k, v, o, gate, up, down, bias, head_norm;
   };
 
   Values normal(uint64_t count, double size) {
@@ -118,7 +147,9 @@ class ToyModel {
                 normal(width * shape_.inner, scale),
                 normal(width * shape_.inner, scale),
                 normal(width * shape_.inner, 1 / std::sqrt(static_cast<double>(shape_.inner))),
-                normal(width, 0.2)};
+                normal(width, 0.2),
+                normal(shape_.dim, 0.3)};
+    for (double& value : layer.head_norm) value = 1 + std::abs(value);
     for (double& value : layer.norm1) value += 1;
     for (double& value : layer.norm2) value += 1;
     return layer;
@@ -168,16 +199,30 @@ class ToyModel {
     return y;
   }
 
+  // Every head with root mean square 1, times its weight.
+  Values head_normed(Values x, const Values& weight) const {
+    if (!shape_.head_norm) return x;
+    for (std::size_t at = 0; at < x.size(); at += shape_.dim) {
+      double sum = 0;
+      for (uint64_t i = 0; i < shape_.dim; ++i) sum += x[at + i] * x[at + i];
+      const double size = std::sqrt(sum / static_cast<double>(shape_.dim) + 1e-6);
+      for (uint64_t i = 0; i < shape_.dim; ++i)
+        x[at + i] = as_stored(x[at + i] / size * (mistakes_.head_weight ? weight[i] : 1), dtype_);
+    }
+    return x;
+  }
+
   // To [heads, tokens, dim], turned by position.
   Values rotated(const Values& x, uint64_t heads) const {
-    Values y(x.size());
-    const uint64_t dim = shape_.dim, half = dim / 2, tokens = shape_.tokens;
+    Values y = by_heads(x, heads);
+    const uint64_t dim = shape_.dim, tokens = shape_.tokens;
+    const uint64_t turned = shape_.turned ? shape_.turned : dim, half = turned / 2;
     for (uint64_t head = 0; head < heads; ++head) {
       for (uint64_t token = 0; token < tokens; ++token) {
         const double* from = x.data() + (token * heads + head) * dim;
         double* to = y.data() + (head * tokens + token) * dim;
         for (uint64_t pair = 0; pair < half; ++pair) {
-          const double frequency = std::pow(mistakes_.base, -2.0 * double(pair) / double(dim));
+          const double frequency = std::pow(mistakes_.base, -2.0 * double(pair) / double(turned));
           const double angle = (double(token) + mistakes_.position) * frequency;
           const uint64_t i = mistakes_.neighbours ? 2 * pair : pair;
           const uint64_t j = mistakes_.neighbours ? 2 * pair + 1 : pair + half;
@@ -232,6 +277,19 @@ class ToyModel {
     return y;
   }
 
+  double activated(double x) const {
+    if (mistakes_.gelu) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    return x / (1 + std::exp(-x));
+  }
+
+  // What the first rank has of the features; nothing of the others.
+  Values of_first_rank(Values x) const {
+    const uint64_t width = shape_.width();
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (i % width >= width / mistakes_.ranks) x[i] = 0;
+    return x;
+  }
+
   Values with_bias(Values x, const Values& bias) const {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] += bias[i % bias.size()];
     return x;
@@ -244,25 +302,26 @@ class ToyModel {
     const Values h = dump("post_ln_pre_attn", flat, normed(x, layer.norm1));
     const Values q = dump("query", flat,
                           with_bias(project(h, layer.q, width, mistakes_.transposed), layer.bias));
-    const Values qf =
-        dump("query_final", {shape_.heads, tokens, shape_.dim}, rotated(q, shape_.heads));
+    const Values qf = dump("query_final", {shape_.heads, tokens, shape_.dim},
+                           rotated(head_normed(q, layer.head_norm), shape_.heads));
     const Values k = dump("key", flat_kv, project(h, layer.k, width));
-    const Values kf =
-        dump("key_final", {shape_.kv_heads, tokens, shape_.dim}, rotated(k, shape_.kv_heads));
+    const Values kf = dump("key_final", {shape_.kv_heads, tokens, shape_.dim},
+                           rotated(head_normed(k, layer.head_norm), shape_.kv_heads));
     const Values v = dump("value", flat_kv, project(h, layer.v, width));
     const Values vf =
         dump("value_final", {shape_.kv_heads, tokens, shape_.dim}, by_heads(v, shape_.kv_heads));
     const Values heads = dump("post_attn", flat, attended(qf, kf, vf));
-    const Values o = dump("post_attn_pre_resid", flat, project(heads, layer.o, width));
+    const Values o =
+        dump("post_attn_pre_resid", flat, project(of_first_rank(heads), layer.o, width));
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = as_stored(x[i] + o[i], dtype_);
     const ToyMistakes kept = mistakes_;
     mistakes_.epsilon = 1e-5, mistakes_.plus = 0, mistakes_.weighted = true;  // The first norm's.
     const Values n = dump("pre_mlp", flat, normed(x, layer.norm2));
     mistakes_ = kept;
-    Values gate = project(n, layer.gate, width);
-    const Values up = project(n, layer.up, width);
+    Values gate = project(n, layer.gate, width), up = project(n, layer.up, width);
+    if (mistakes_.swapped) std::swap(gate, up);
     for (std::size_t i = 0; i < gate.size(); ++i)
-      gate[i] = as_stored(gate[i] / (1 + std::exp(-gate[i])) * up[i], dtype_);
+      gate[i] = as_stored(activated(gate[i]) * up[i], dtype_);
     const Values y = dump("post_mlp", flat, project(gate, layer.down, shape_.inner));
     Values sum(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) sum[i] = (mistakes_.residual ? x[i] : 0) + y[i];

@@ -57,6 +57,22 @@ std::string names_of(const PairRow& row) {
   return a == b ? a : a + " → " + b;
 }
 
+// The smallest relative tolerance that every pair would pass with.
+std::string needed_line(const Report& report) {
+  const PairRow* worst = nullptr;
+  for (const PairRow& row : report.pairs) {
+    const Diff& diff = row.comparison.diff;
+    if (diff.compared == 0 || diff.equal == diff.compared) continue;
+    if (!diff.rtol_needed) return fmt::format("  no rtol would pass for {}\n", names_of(row));
+    if (!worst || *diff.rtol_needed > *worst->comparison.diff.rtol_needed) worst = &row;
+  }
+  if (!worst) return "";
+  const double needed = *worst->comparison.diff.rtol_needed;
+  if (needed == 0) return "  all would pass with rtol 0\n";
+  return fmt::format("  the smallest rtol that would pass is {}, for {}\n", short_number(needed),
+                     names_of(*worst));
+}
+
 std::string divergence_lines(const Report& report, const Style& style) {
   std::string out = report.first_divergence ? first_lines(report, style) : "";
   for (const Divergence& next : report.next_divergences) {
@@ -72,7 +88,7 @@ std::string divergence_lines(const Report& report, const Style& style) {
   for (const Finding& finding : report.findings)
     if (!told(finding.pair))
       out += fmt::format("  {}: {}\n", names_of(report.pairs[finding.pair]), cause_of(finding));
-  return out;
+  return out + needed_line(report);
 }
 
 std::string evidence_lines(const Report& report, std::size_t pair) {

@@ -1,0 +1,41 @@
+#include "diagnose/heads.h"
+
+#include <algorithm>
+
+namespace tensordiff {
+
+std::vector<uint64_t> known_head_dims(const Run& run, const Site& site) {
+  std::vector<uint64_t> dims;
+  const auto add = [&](uint64_t dim) {
+    if (std::ranges::find(dims, dim) == dims.end()) dims.push_back(dim);
+  };
+  if (run.facts.head_dim) add(*run.facts.head_dim);
+  for (const Role role :
+       {Role::query_final, Role::key_final, Role::value_final, Role::query, Role::key}) {
+    const Site* other = find_role(run, site, role);
+    if (!other) continue;
+    const TokenView tokens = by_tokens(other->views.a, run.extent);
+    if (tokens.heads > 0) add(tokens.features / tokens.heads);
+  }
+  return dims;
+}
+
+uint64_t ranks_of(const Run& run, char side) {
+  uint64_t ranks = 1;
+  for (const Site& site : run.sites) {
+    for (const Step& step : site.views.steps) {
+      if (step.side != side) continue;
+      if (step.op == ops::kSum || step.op == ops::kReplica)
+        ranks = std::max(ranks, step.argument[0]);
+      if (step.op == ops::kConcat || step.op == ops::kConcatParts)
+        ranks = std::max(ranks, step.argument[1]);
+    }
+  }
+  return ranks;
+}
+
+bool reduces_over_ranks(Role role) {
+  return role == Role::attention_output || role == Role::mlp_output;
+}
+
+}  // namespace tensordiff

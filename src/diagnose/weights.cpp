@@ -1,0 +1,127 @@
+#include "diagnose/weights.h"
+
+#include <algorithm>
+#include <set>
+
+#include "align/view.h"
+#include "tensor/reader.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr uint64_t kBiasMax = uint64_t{1} << 24;
+
+// The canonical name of a projection, that of the fused tensor it may be part of, and which part.
+struct Place {
+  std::string_view word;
+  std::string_view role;
+  std::string_view fused;
+  int part = 0;  // From the front; below 0 from the back, as keys and values are smaller.
+};
+
+Place place_of(Projection projection) {
+  switch (projection) {
+    case Projection::query:
+      return {"query", "q", "qkv", 0};
+    case Projection::key:
+      return {"key", "k", "qkv", -2};
+    case Projection::value:
+      return {"value", "v", "qkv", -1};
+    case Projection::attention_output:
+      return {"attention output", "attn_out", "", 0};
+    case Projection::gate:
+      return {"gate", "gate", "gate_up", 0};
+    case Projection::up:
+      return {"up", "up", "gate_up", -1};
+    case Projection::down:
+      return {"down", "down", "", 0};
+    default:
+      return {"logits", "head", "", 0};
+  }
+}
+
+// The part of a fused axis of `total` that is `size` long. Nothing where it does not fit in.
+std::optional<uint64_t> start_of(const Place& place, uint64_t total, uint64_t size) {
+  const auto from_back = static_cast<uint64_t>(place.part < 0 ? -place.part : 0);
+  if (total <= size || size * std::max<uint64_t>(1, from_back) > total) return std::nullopt;
+  return place.part < 0 ? total - from_back * size : 0;
+}
+
+void add_both_ways(const View& view, uint64_t out, uint64_t in, std::vector<View>& found) {
+  constexpr uint64_t kSwapped[] = {1, 0};
+  if (view.shape == Shape{out, in}) found.push_back(view);
+  if (view.shape == Shape{in, out}) found.push_back(permuted(view, kSwapped));
+}
+
+}  // namespace
+
+std::string_view name_of(Projection projection) { return place_of(projection).word; }
+
+Weights::Weights(const Catalog& catalog) {
+  for (const Tensor& tensor : catalog.tensors) {
+    const std::optional<CanonicalName> name = canonical_name(tensor.name);
+    if (name && tensor.fault.empty() && tensor.shards.empty() && !name->parameter.empty())
+      tensors_.emplace(*name, tensor.view);
+  }
+}
+
+std::vector<int64_t> Weights::layers() const {
+  std::set<int64_t> layers;
+  for (const auto& [name, view] : tensors_)
+    if (name.layer != CanonicalName::kNone) layers.insert(name.layer);
+  return {layers.begin(), layers.end()};
+}
+
+const View* Weights::find(std::optional<int64_t> layer, std::string_view role,
+                          std::string_view parameter) const {
+  CanonicalName name;
+  name.layer = layer.value_or(CanonicalName::kNone);
+  name.role = role;
+  name.parameter = parameter;
+  const auto found = tensors_.find(name);
+  return found == tensors_.end() ? nullptr : &found->second;
+}
+
+std::vector<View> Weights::matrices(std::optional<int64_t> layer, Projection projection,
+                                    uint64_t out, uint64_t in) const {
+  const Place place = place_of(projection);
+  std::vector<View> found;
+  if (const View* view = find(layer, place.role, "weight")) add_both_ways(*view, out, in, found);
+  const View* fused = find(layer, place.fused, "weight");
+  if (!found.empty() || !fused || fused->shape.size() != 2) return found;
+  for (const std::size_t axis : {0, 1}) {
+    const std::optional<uint64_t> start = start_of(place, fused->shape[axis], out);
+    if (start && fused->shape[1 - axis] == in)
+      add_both_ways(narrowed(*fused, axis, *start, out), out, in, found);
+  }
+  return found;
+}
+
+uint64_t Weights::inner_size(std::optional<int64_t> layer, uint64_t width) const {
+  for (const auto& [role, parts] :
+       {std::pair<std::string_view, uint64_t>{"up", 1}, {"gate_up", 2}}) {
+    const View* view = find(layer, role, "weight");
+    if (!view || view->shape.size() != 2) continue;
+    if (view->shape[1] == width) return view->shape[0] / parts;
+    if (view->shape[0] == width) return view->shape[1] / parts;
+  }
+  return 0;
+}
+
+std::vector<double> Weights::bias(std::optional<int64_t> layer, Projection projection,
+                                  uint64_t out) const {
+  const Place place = place_of(projection);
+  const View* own = find(layer, place.role, "bias");
+  const View* fused = own ? nullptr : find(layer, place.fused, "bias");
+  const View* source = own ? own : fused;
+  if (!source || source->shape.size() != 1 || out > kBiasMax) return {};
+  const std::optional<uint64_t> start =
+      own ? std::optional<uint64_t>(0) : start_of(place, source->shape[0], out);
+  const Result<Reader> reader = Reader::open(*source);
+  if (!start || *start + out > source->shape[0] || !reader.ok()) return {};
+  std::vector<double> values(out);
+  reader.value().values(*start, out, values.data());
+  return values;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,45 @@
+// The weights of a model (--weights), found by layer and by what they are for.
+
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "match/canonical.h"
+#include "tensor/catalog.h"
+
+namespace tensordiff {
+
+// What a step multiplies by.
+enum class Projection { query, key, value, attention_output, gate, up, down, logits };
+std::string_view name_of(Projection projection);
+
+class Weights {
+ public:
+  Weights() = default;
+  explicit Weights(const Catalog& catalog);
+
+  bool empty() const { return tensors_.empty(); }
+  std::vector<int64_t> layers() const;
+
+  // The matrix of a projection as [out, in]: once as it is stored and once transposed, as far as
+  // the sizes allow. Empty where there is none of these sizes. Cut out of fused ones.
+  std::vector<View> matrices(std::optional<int64_t> layer, Projection projection, uint64_t out,
+                             uint64_t in) const;
+
+  // How many features the MLP of a layer has inside, where `width` go in; 0: not known.
+  uint64_t inner_size(std::optional<int64_t> layer, uint64_t width) const;
+
+  // The bias of a projection; empty where there is none.
+  std::vector<double> bias(std::optional<int64_t> layer, Projection projection, uint64_t out) const;
+
+ private:
+  const View* find(std::optional<int64_t> layer, std::string_view role,
+                   std::string_view parameter) const;
+
+  std::map<CanonicalName, View> tensors_;
+};
+
+}  // namespace tensordiff

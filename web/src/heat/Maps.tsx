@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { num, sig } from '../fmt/number';
-import { dark, logScale } from '../store/prefs';
+import { dark, logScale, narrow } from '../store/prefs';
 import { element, probe } from '../store/probe';
 import * as state from '../store/state';
 import * as view from '../store/view';
@@ -182,7 +182,7 @@ export function Maps() {
   const small = useSignal<'a' | 'b'>('a');
   const pair = state.pair.value;
   if (!plane.value || !pair || !view.shapeOf(pair)) return null;
-  const isNarrow = window.matchMedia('(max-width: 1240px)').matches;
+  const isNarrow = narrow.value;
   const hasBoth = pair.a && pair.b;
   const onShow = (side: 'a' | 'b') => {
     small.value = side;

@@ -10,7 +10,6 @@ import { classOf, type Status, statusText } from '../store/status';
 import { Badge, Icon, SideMark } from '../ui/parts';
 import { copyNumpy } from './jumps';
 import { NoteEditor } from './Note';
-import { TransformEditor } from './Transforms';
 
 /** The name with layer and stage in bold, the rest quiet. */
 function Path({ pair }: { pair: Pair }) {
@@ -121,7 +120,7 @@ function Actions({ pair, onNote }: { pair: Pair; onNote: () => void }) {
 }
 
 export function PairHeader({ pair }: { pair: Pair }) {
-  const editing = useSignal<'' | 'note' | 'steps'>('');
+  const editing = useSignal(false);
   const introduced = pair.status === 'different' ? introducedText(pair.introduced) : null;
   const { a, b } = pair.transforms;
   const finding = pair.findings[0];
@@ -141,7 +140,7 @@ export function PairHeader({ pair }: { pair: Pair }) {
       <Actions
         pair={pair}
         onNote={() => {
-          editing.value = editing.value === 'note' ? '' : 'note';
+          editing.value = !editing.value;
         }}
       />
       <div class="xf">
@@ -156,18 +155,6 @@ export function PairHeader({ pair }: { pair: Pair }) {
             {pair.matchedBy === 'manual' ? ', paired by hand' : `, paired by ${pair.matchedBy}`}
           </span>
         )}
-        {pair.a && pair.b && (
-          <button
-            type="button"
-            class="btn g sm"
-            aria-label="Edit layout steps"
-            onClick={() => {
-              editing.value = editing.value === 'steps' ? '' : 'steps';
-            }}
-          >
-            <Icon name="edit" />
-          </button>
-        )}
       </div>
       {(finding || pair.message) && (
         <div class="finding">
@@ -180,19 +167,11 @@ export function PairHeader({ pair }: { pair: Pair }) {
           {pair.message && <span>{pair.message}</span>}
         </div>
       )}
-      {editing.value === 'note' && (
+      {editing.value && (
         <NoteEditor
           pair={pair}
           onClose={() => {
-            editing.value = '';
-          }}
-        />
-      )}
-      {editing.value === 'steps' && (
-        <TransformEditor
-          pair={pair}
-          onClose={() => {
-            editing.value = '';
+            editing.value = false;
           }}
         />
       )}

@@ -4,6 +4,7 @@ import { Tip } from '../grid/Tip';
 import { Values } from '../grid/Values';
 import { Maps } from '../heat/Maps';
 import type { Pair } from '../net/types';
+import { narrow } from '../store/prefs';
 import * as state from '../store/state';
 import { Icon } from '../ui/parts';
 import { Differences } from './Differences';
@@ -31,14 +32,13 @@ const TABS = [
 
 function Lower({ pair }: { pair: Pair }) {
   const tab = useSignal<'values' | 'diff' | 'worst'>('values');
-  const narrow = window.matchMedia('(max-width: 1240px)').matches;
   const side = (
     <>
       <Differences pair={pair} />
       {pair.metrics && <Worst pair={pair} />}
     </>
   );
-  if (!narrow)
+  if (!narrow.value)
     return (
       <section class="low" aria-label="Values and differences">
         <Values pair={pair} />
@@ -77,7 +77,7 @@ function NoLayout({ pair }: { pair: Pair }) {
       <Icon name="hash" />
       <span>
         {pair.message ?? 'No layout brings these two to one shape.'} The values below are as stored,
-        each side by itself. Give layout steps with the pencil above, or unpair them.
+        each side by itself.
       </span>
     </div>
   );

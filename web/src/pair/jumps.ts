@@ -66,7 +66,6 @@ async function search(s: string, p: number, what: Record<string, unknown>, signa
   return null;
 }
 
-export const nextBeyond = (dir: 1 | -1) => findNext({ in: 'tol' }, dir);
 export const findAgain = (dir: 1 | -1) => findNext(last, dir);
 
 export async function copy(text: string, what: string) {

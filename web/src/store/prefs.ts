@@ -29,6 +29,13 @@ export const logScale = kept<boolean>('logScale', true);
 export const digits = kept<number>('digits', 4);
 export const trayOpen = kept<boolean>('tray', true);
 
+/** As the media queries of the style sheets have it. */
+const narrowScreen = window.matchMedia('(max-width: 1240px)');
+export const narrow = signal(narrowScreen.matches);
+narrowScreen.addEventListener('change', () => {
+  narrow.value = narrowScreen.matches;
+});
+
 export const dark = signal(false);
 const system = window.matchMedia('(prefers-color-scheme: dark)');
 

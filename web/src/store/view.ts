@@ -81,6 +81,7 @@ export const shapeOf = (pair: Pair | null): number[] | null => {
 /** A pair has come: keeps slice and zoom where the shape is the same, starts anew where not. */
 export function lookAt(pair: Pair, wanted?: readonly number[] | null) {
   const common = shapeOf(pair);
+  hover.value = null;
   const shapeA = common ?? pair.a?.shape ?? pair.b?.shape ?? [];
   const shapeB = common ?? pair.b?.shape ?? pair.a?.shape ?? [];
   if (!sameShape(shapeA, sliceA.value.shape)) {

@@ -60,7 +60,8 @@ function classCounts(): Record<Class, number> {
   state.rowsRev.value;
   const counts = { ok: 0, close: 0, bad: 0, nc: 0, na: 0 };
   const status = state.store.value.column('status');
-  if (status) for (const code of status) counts[classOfCode[code]]++;
+  // Rows that wait for their metrics are in no class yet.
+  if (status) for (const code of status) if (code > 0) counts[classOfCode[code]]++;
   return counts;
 }
 
@@ -91,7 +92,9 @@ function Chips() {
           >
             <Glyph kind={kind} size="s" />
             {count(counts[kind])}
-            <span class={kind === 'nc' || kind === 'na' ? 'vh' : 'lb'}>{CHIP[kind]}</span>
+            <span class={kind === 'nc' || kind === 'na' ? 'vh' : 'lb'}>
+              {kind === 'na' && state.exploring.value ? 'Tensors' : CHIP[kind]}
+            </span>
           </button>
         ),
       )}

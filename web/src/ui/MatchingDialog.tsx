@@ -22,12 +22,13 @@ function readMatch(form: HTMLFormElement): Partial<Match> {
   const fields = new FormData(form);
   const fuzzy = String(fields.get('fuzzy') ?? '');
   const regex = String(fields.get('regex') ?? '');
-  return {
+  const found: Partial<Match> = {
     strategies: fields.getAll('strategy').map(String),
-    fuzzyThreshold: fuzzy === '' ? null : Number(fuzzy),
     align: fields.get('align') !== null,
-    regex: regex === '' ? null : regex,
   };
+  if (fuzzy !== '') found.fuzzyThreshold = Number(fuzzy);
+  if (fields.has('regex')) found.regex = regex === '' ? null : regex;
+  return found;
 }
 
 function MatchForm() {
@@ -58,15 +59,19 @@ function MatchForm() {
           </label>
         ))}
       </fieldset>
-      <label for="regex">Regex</label>
-      <input
-        class="ibox"
-        id="regex"
-        name="regex"
-        spellcheck={false}
-        placeholder="named groups layer, stage or key"
-        defaultValue={match.regex ?? ''}
-      />
+      {match.regex !== undefined && (
+        <>
+          <label for="regex">Regex</label>
+          <input
+            class="ibox"
+            id="regex"
+            name="regex"
+            spellcheck={false}
+            placeholder="named groups layer, stage or key"
+            defaultValue={match.regex ?? ''}
+          />
+        </>
+      )}
       <label for="fuzzy">Fuzzy threshold</label>
       <input
         class="ibox"

@@ -42,8 +42,11 @@ void look_at(const Tensor& tensor, Hints& hints, Structure& found) {
   const std::optional<CanonicalName> known = canonical_name(tensor.name);
   if (const std::optional<int64_t> depth = depth_of(tensor.name)) hints.layers.insert(*depth);
   if (has(name, {"weight_ih", "weight_hh", "lstm", "gru."})) hints.recurrent = true;
-  hints.convolutions |= shape.size() == 4;
-  if (shape.size() == 4) hints.wide_kernels |= shape[2] * shape[3] > 1;
+  // Activations have four axes as well, but are not called so.
+  if (shape.size() == 4 && has(name, {"weight", "kernel", "conv"})) {
+    hints.convolutions = true;
+    hints.wide_kernels |= shape[2] * shape[3] > 1;
+  }
   hints.matrices |= shape.size() == 2;
   if (!known) return;
   hints.roles.insert(known->role);

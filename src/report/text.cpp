@@ -232,7 +232,7 @@ std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::str
 
 std::string render(const Report& report, const RenderOptions& options) {
   const Style style(options.color);
-  if (options.brief) return summary_line(report, style);
+  if (options.brief) return summary_line(report, style) + alarm_lines(report.analyses, style);
   return side_lines(report, style, options.width) + summary_line(report, style) +
          divergence_lines(report, style) + problem_lines(report, options, style) +
          note_lines(report, options, style) + pair_table(report, options, style) +

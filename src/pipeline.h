@@ -7,7 +7,7 @@
 #include <string>
 
 #include "align/aligner.h"
-#include "analyze/study.h"
+#include "analyze/options.h"
 #include "compare/comparison.h"
 #include "diagnose/diagnose.h"
 #include "formats/format.h"

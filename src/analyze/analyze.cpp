@@ -18,6 +18,20 @@ std::vector<Answer> analyze(const Study& study) {
   return answers;
 }
 
+void add_change_by_depth(std::span<const Subject* const> weights, Answer& answer) {
+  const std::map<int64_t, std::vector<const Subject*>> layers = by_depth(weights);
+  if (layers.size() < 2) return;
+  Chart chart;
+  chart.name = "change_by_layer";
+  chart.title = "size of the change by layer, relative to a";
+  chart.y = {"‖b − a‖ / ‖a‖"};
+  for (const auto& [depth, pairs] : layers) {
+    chart.x.push_back(std::to_string(depth));
+    chart.values.push_back(relative_change(pairs).value_or(0));
+  }
+  answer.charts.push_back(std::move(chart));
+}
+
 std::string camel_case(std::string_view name) {
   std::string out;
   bool start = true;

@@ -4,7 +4,6 @@
 //   share     = elements that are not equal / elements compared
 
 #include <algorithm>
-#include <map>
 
 #include "analyze/analysis.h"
 
@@ -50,22 +49,6 @@ void add_largest(const std::vector<const Subject*>& weights, Answer& answer) {
   }
 }
 
-void add_depths(const std::vector<const Subject*>& weights, Answer& answer) {
-  std::map<int64_t, std::vector<const Subject*>> by_depth;
-  for (const Subject* pair : weights)
-    if (pair->depth) by_depth[*pair->depth].push_back(pair);
-  if (by_depth.size() < 2) return;
-  Chart chart;
-  chart.name = "change_by_depth";
-  chart.title = "size of the change by layer, relative to a";
-  chart.y = {"‖b − a‖ / ‖a‖"};
-  for (const auto& [depth, pairs] : by_depth) {
-    chart.x.push_back(std::to_string(depth));
-    chart.values.push_back(relative_change(pairs).value_or(0));
-  }
-  answer.charts.push_back(std::move(chart));
-}
-
 void examine(const Study& study, Answer& answer) {
   const Counts counts = count(study.pairs());
   const std::vector<const Subject*> weights = study.weights();
@@ -82,7 +65,7 @@ void examine(const Study& study, Answer& answer) {
     answer.field("share_of_elements", static_cast<double>(counts.elements_changed) /
                                           static_cast<double>(counts.elements));
   add_largest(weights, answer);
-  add_depths(weights, answer);
+  add_change_by_depth(weights, answer);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "analyze/profile.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -61,6 +62,18 @@ std::string pattern_of(std::string_view name) {
   return std::string(name.substr(0, place->first)) + "*" + std::string(name.substr(place->second));
 }
 
+double rms_of(const Stats& stats) {
+  return stats.norm && stats.finite ? *stats.norm / std::sqrt(static_cast<double>(stats.finite))
+                                    : 0;
+}
+
+std::map<int64_t, std::vector<const Subject*>> by_depth(std::span<const Subject* const> pairs) {
+  std::map<int64_t, std::vector<const Subject*>> layers;
+  for (const Subject* pair : pairs)
+    if (pair->depth) layers[*pair->depth].push_back(pair);
+  return layers;
+}
+
 double squares_of(const Stats& stats) { return stats.norm ? *stats.norm * *stats.norm : 0; }
 
 double squares_of_change(const Comparison& comparison) {
@@ -80,6 +93,8 @@ std::optional<double> relative_change(std::span<const Subject* const> pairs) {
 Study::Study(const Catalog& a, const Catalog& b, const AnalyzeOptions& options)
     : a_(a), b_(b), options_(options), facts_a_(Facts::of(a)), facts_b_(Facts::of(b)) {}
 
+Study::~Study() = default;
+
 void Study::add_pair(Subject subject) {
   subject.purpose = purpose_of(subject.name, subject.shape_a);
   subject.canonical = canonical_name(subject.name);
@@ -96,6 +111,11 @@ std::vector<const Subject*> Study::weights() const {
   for (const Subject& pair : pairs_)
     if (pair.weight() && pair.compared() && !pair.views.a.parts.empty()) found.push_back(&pair);
   return found;
+}
+
+const std::vector<Profile>& Study::profiles() const {
+  if (!profiles_) profiles_ = std::make_unique<std::vector<Profile>>(profile_weights(*this));
+  return *profiles_;
 }
 
 }  // namespace tensordiff

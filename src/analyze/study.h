@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,20 +13,14 @@
 
 #include "align/aligner.h"
 #include "analyze/facts.h"
+#include "analyze/options.h"
 #include "compare/comparison.h"
 #include "match/canonical.h"
 #include "tensor/catalog.h"
 
 namespace tensordiff {
 
-struct Analysis;
-
-struct AnalyzeOptions {
-  std::vector<const Analysis*> wanted;
-  std::string device;    // Of the speed estimates; empty: the default of analyze/device.h.
-  std::string baseline;  // An earlier `-o report`, as text, for regression_test; empty: none.
-  std::vector<std::pair<std::string, double>> thresholds;  // "rel_l2", 0.01
-};
+struct Profile;
 
 // What a tensor is for.
 enum class Purpose {
@@ -58,6 +54,7 @@ class Study {
  public:
   // Catalogs and options must outlive it.
   Study(const Catalog& a, const Catalog& b, const AnalyzeOptions& options);
+  ~Study();
 
   void add_pair(Subject subject);  // Purpose, depth and canonical name are found here.
   void add_unpaired(char side, const Tensor& tensor);
@@ -73,6 +70,8 @@ class Study {
 
   // Pairs of weights that were compared, in display order.
   std::vector<const Subject*> weights() const;
+  // What more is known of each of them; measured when it is first asked for (analyze/profile.h).
+  const std::vector<Profile>& profiles() const;
 
  private:
   const Catalog& a_;
@@ -81,6 +80,7 @@ class Study {
   Facts facts_a_, facts_b_;
   std::vector<Subject> pairs_;
   std::vector<const Tensor*> only_a_, only_b_;
+  mutable std::unique_ptr<std::vector<Profile>> profiles_;
 };
 
 Purpose purpose_of(std::string_view name, const Shape& shape);
@@ -95,6 +95,12 @@ std::string pattern_of(std::string_view name);
 // Squares of the norms, from the comparison: ‖a‖², ‖b − a‖². 0 where they are not known.
 double squares_of(const Stats& stats);
 double squares_of_change(const Comparison& comparison);
+
+// Root of the mean square of the finite elements; 0 where there are none.
+double rms_of(const Stats& stats);
+
+// Pairs that have a layer, by its number.
+std::map<int64_t, std::vector<const Subject*>> by_depth(std::span<const Subject* const> pairs);
 
 // ‖b − a‖ / ‖a‖ over several pairs together; nothing where a is zero or nothing was compared.
 std::optional<double> relative_change(std::span<const Subject* const> pairs);

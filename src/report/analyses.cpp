@@ -105,6 +105,15 @@ std::string answer_line(const Answer& answer) {
   return out;
 }
 
+std::string alarm_lines(const std::vector<Answer>& answers, const Style& style) {
+  std::string out;
+  for (const Answer& answer : answers)
+    if (answer.alarm)
+      out += fmt::format("{}  {}: {}\n", style(Tone::bad, "alarm"), answer.name,
+                         printable(*answer.alarm, 1000));
+  return out;
+}
+
 std::string answers_text(const std::vector<Answer>& answers, const Style& style,
                          std::size_t rows_max, std::size_t width) {
   std::string out;

@@ -38,6 +38,11 @@ TEST(WriteAnswer, IsAnObject) {
             R"("notes":[]})");
 }
 
+TEST(AlarmLines, SayWhichAndWhy) {
+  EXPECT_EQ(alarm_lines({sample(), Answer()}, Style(false)),
+            "alarm  learning_progress: too much\n");
+}
+
 TEST(AnswersText, ShowsWhatIsMissingAndTheEvidence) {
   const std::string text = answers_text({sample()}, Style(false), 8, 80);
   EXPECT_NE(text.find("missing  a loss in the checkpoints"), std::string::npos) << text;

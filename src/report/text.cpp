@@ -231,7 +231,7 @@ std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::str
 std::string render(const Report& report, const RenderOptions& options) {
   const Style style(options.color);
   const std::string verdict = summary_line(report, style) + baseline_lines(report, options, style);
-  if (options.brief) return verdict;
+  if (options.brief) return verdict + alarm_lines(report.analyses, style);
   const std::string head = side_lines(report, style, options.width) + verdict;
   if (options.review) return head + review_text(report, style);
   return head + divergence_lines(report, style) + problem_lines(report, options, style) +

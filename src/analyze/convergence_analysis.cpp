@@ -1,0 +1,114 @@
+// convergence_analysis: do the updates die down, turn around or run away?
+//
+//   size      = ‖b − a‖ / ‖a‖, the last update (two checkpoints show one)
+//   direction = cosine between the first moments (or momentum) that the optimizer kept in a and b:
+//               the way each was going. Angles between updates themselves need three checkpoints.
+//   spread    = standard deviation of the sizes of single tensors / their mean
+
+#include "analyze/convergence.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyze/analysis.h"
+
+namespace tensordiff {
+namespace {
+
+bool is_momentum(std::string_view name) {
+  return name.ends_with("exp_avg") || name.ends_with("momentum_buffer");
+}
+
+// The angle between what the optimizer had in mind in a and in b, over all parameters together.
+std::optional<double> direction(const Study& study) {
+  double product = 0, squares_a = 0, squares_b = 0;
+  for (const Subject& pair : study.pairs()) {
+    if (pair.purpose != Purpose::optimizer || !pair.compared() || !is_momentum(pair.name)) continue;
+    const double a = squares_of(pair.comparison.a), b = squares_of(pair.comparison.b);
+    product += pair.comparison.diff.cosine.value_or(0) * std::sqrt(a * b);
+    squares_a += a;
+    squares_b += b;
+  }
+  if (squares_a <= 0 || squares_b <= 0) return std::nullopt;
+  return product / std::sqrt(squares_a * squares_b);
+}
+
+std::optional<double> spread_of_sizes(std::span<const Subject* const> weights) {
+  double count = 0, sum = 0, squares = 0;
+  for (const Subject* pair : weights) {
+    const std::optional<double> size = pair->comparison.diff.rel_l2;
+    if (!size || !std::isfinite(*size)) continue;
+    count += 1;
+    sum += *size;
+    squares += *size * *size;
+  }
+  if (count < 2 || sum == 0) return std::nullopt;
+  const double mean = sum / count;
+  return std::sqrt(std::max(0.0, squares / count - mean * mean)) / mean;
+}
+
+std::string_view advice(std::string_view status) {
+  if (status == "diverging") return "stop and look: lower the learning rate or restore a";
+  if (status == "converged") return "further steps at this rate change next to nothing";
+  if (status == "oscillating") return "steps undo each other: lower the learning rate";
+  if (status == "stable") return "small steady updates: continue, or compare later checkpoints";
+  return "weights are still moving: continue training";
+}
+
+void examine(const Study& study, Answer& answer) {
+  const std::vector<const Subject*> weights = study.weights();
+  const std::optional<double> size = relative_change(weights);
+  if (!size) {
+    answer.unknown("status", "weights that can be compared and are not zero");
+    return;
+  }
+  uint64_t broken = 0;
+  double squares_a = 0, squares_b = 0;
+  for (const Subject* pair : weights) {
+    const Comparison& it = pair->comparison;
+    broken += it.b.nan + it.b.inf > it.a.nan + it.a.inf;
+    squares_a += squares_of(it.a);
+    squares_b += squares_of(it.b);
+  }
+  const std::optional<double> angle = direction(study);
+  const double cosines[] = {angle.value_or(0)};
+  Updates updates;
+  updates.sizes = {&*size, 1};
+  if (angle) updates.cosines = cosines;
+  updates.broken = broken > 0;
+  updates.growth = std::sqrt(squares_b / squares_a);
+  const std::string_view status = convergence_of(updates);
+  answer.field("status", status).field("size", *size);
+  answer.field("stability", spread_of_sizes(weights)).field("growth", updates.growth);
+  if (angle)
+    answer.field("direction", *angle);
+  else
+    answer.unknown("direction", "momentum of the optimizer in both, or a third checkpoint (trend)");
+  answer.field("newly_not_finite", broken).field("action", advice(status));
+}
+
+}  // namespace
+
+std::string_view convergence_of(const Updates& updates) {
+  const std::span<const double> sizes = updates.sizes;
+  const bool growing =
+      sizes.size() >= 3 && std::ranges::adjacent_find(sizes, [](double x, double y) {
+                             return y < kGrowingUpdates * x;
+                           }) == sizes.end();
+  if (updates.broken || updates.growth >= kDivergingGrowth || growing) return "diverging";
+  const double last = sizes.empty() ? 0 : sizes.back();
+  if (last <= kConvergedSize) return "converged";
+  if (!updates.cosines.empty() && updates.cosines.back() <= kOscillatingCosine)
+    return "oscillating";
+  return last <= kStableSize ? "stable" : "moving";
+}
+
+constinit const Analysis analyses::convergence_analysis = {
+    .name = "convergence_analysis",
+    .flag = "--convergence-analysis",
+    .question = "Do the updates die down, turn around or run away?",
+    .definition = "size of the update, growth of the weights, direction of the momentum",
+    .examine = examine,
+};
+
+}  // namespace tensordiff

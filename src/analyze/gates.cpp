@@ -1,0 +1,73 @@
+#include "analyze/gates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kNamesShown = 3;
+
+std::vector<std::string> weights_among(std::span<const Tensor* const> tensors) {
+  std::vector<std::string> names;
+  for (const Tensor* tensor : tensors)
+    if (purpose_of(tensor->name, tensor->view.shape) == Purpose::weight)
+      names.push_back(tensor->name);
+  return names;
+}
+
+}  // namespace
+
+void add_gates(const std::vector<Gate>& gates, Answer& answer) {
+  Listing& list = answer.list("gates", {"gate", "passed", "evidence"});
+  std::vector<std::string> failed;
+  for (const Gate& gate : gates) {
+    list.add({gate.name, gate.passed, gate.evidence});
+    if (!gate.passed) failed.push_back(gate.name);
+  }
+  answer.field("failed", failed.size()).field("checked", gates.size());
+  if (!failed.empty())
+    answer.alarm = fmt::format("{} of {} checks failed: {}", failed.size(), gates.size(),
+                               fmt::join(failed, ", "));
+}
+
+double limit_of(const Study& study, std::string_view name, double otherwise) {
+  for (const auto& [key, limit] : study.options().thresholds)
+    if (key == name) otherwise = limit;
+  return otherwise;
+}
+
+std::string first_names(const std::vector<std::string>& names) {
+  const std::size_t count = std::min(kNamesShown, names.size());
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += (i ? ", " : "") + names[i];
+  return names.size() > count ? text + ", …" : text;
+}
+
+std::vector<std::string> missing_weights(const Study& study) {
+  return weights_among(study.only_a());
+}
+
+std::vector<std::string> added_weights(const Study& study) { return weights_among(study.only_b()); }
+
+std::vector<std::string> reshaped_weights(const Study& study) {
+  std::vector<std::string> names;
+  for (const Subject& pair : study.pairs())
+    if (pair.weight() && pair.comparison.status == Status::incomparable) names.push_back(pair.name);
+  return names;
+}
+
+std::optional<Decline> decline_of(const Study& study) {
+  const Progress after = progress_of(study.facts_b());
+  for (const Fact* fact : {after.loss, after.score}) {
+    const std::optional<double> before = fact ? study.facts_a().named(fact->name) : std::nullopt;
+    if (!before || *before == 0 || !std::isfinite(*before)) continue;
+    const double growth = (fact->value - *before) / std::abs(*before);
+    return Decline{fact->name, *before, fact->value, fact == after.loss ? growth : -growth};
+  }
+  return std::nullopt;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,21 @@
+// Which analyses are asked for, and what they are told. A header of its own, for whoever only
+// passes it on.
+
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tensordiff {
+
+struct Analysis;
+
+struct AnalyzeOptions {
+  std::vector<const Analysis*> wanted;
+  std::string device;    // Of the speed estimates; empty: the default of analyze/device.h.
+  std::string baseline;  // An earlier `-o report`, as text, for regression_test; empty: none.
+  std::vector<std::pair<std::string, double>> thresholds;  // "rel_l2", 0.01
+};
+
+}  // namespace tensordiff

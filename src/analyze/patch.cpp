@@ -1,0 +1,88 @@
+#include "analyze/patch.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyze/group_sums.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kValueRun = 64;
+
+// The splitmix64 generator, as a function of the step.
+uint64_t scatter(uint64_t step) {
+  uint64_t bits = (step + 1) * 0x9e3779b97f4a7c15ULL;
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ULL;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebULL;
+  return bits ^ bits >> 31;
+}
+
+// Starts of the runs of columns that a patch takes.
+std::vector<uint64_t> column_runs(uint64_t columns, std::size_t wanted) {
+  if (columns <= wanted) return {0};
+  std::vector<uint64_t> runs = spread(columns / kPatchRun, wanted / kPatchRun);
+  for (uint64_t& run : runs) run *= kPatchRun;
+  return runs;
+}
+
+// Elements as float64, the real part of complex ones.
+void read_real(const Reader& reader, uint64_t first, std::size_t count, std::vector<double>& out) {
+  const std::size_t parts = is_complex(reader.view().dtype) ? 2 : 1;
+  std::vector<double> values(count * parts);
+  reader.values(first, count, values.data());
+  for (std::size_t i = 0; i < count; ++i) out.push_back(values[i * parts]);
+}
+
+}  // namespace
+
+std::vector<uint64_t> spread(uint64_t count, std::size_t wanted) {
+  std::vector<uint64_t> places(std::min<uint64_t>(count, wanted));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    // Of the i-th of so many equal stretches, some place. No tensor has more than 2^40 elements.
+    const uint64_t start = count * i / places.size();
+    const uint64_t end = count * (i + 1) / places.size();
+    places[i] = start + scatter(i) % (end - start);
+  }
+  return places;
+}
+
+bool is_sampled(const Shape& shape, const PatchSize& size) {
+  const Extents extents = extents_of(shape);
+  return extents.rows > size.rows || extents.columns > size.columns;
+}
+
+Result<Dense> read_patch(const View& view, const PatchSize& size) {
+  const Extents extents = extents_of(view.shape);
+  if (view.elements() == 0) return Dense{};
+  const Reader reader = TRY(Reader::open(view));
+  const std::vector<uint64_t> runs = column_runs(extents.columns, size.columns);
+  const std::size_t length = extents.columns <= size.columns ? extents.columns : kPatchRun;
+  Dense patch{0, runs.size() * length, {}};
+  for (const uint64_t row : spread(extents.rows, size.rows)) {
+    for (const uint64_t run : runs)
+      read_real(reader, row * extents.columns + run, length, patch.values);
+    ++patch.rows;
+  }
+  for (double& value : patch.values)
+    if (!std::isfinite(value)) value = 0;
+  if (!reader.intact()) return Error("the file was cut short while it was read");
+  return patch;
+}
+
+Result<std::vector<double>> read_values(const View& view, std::size_t wanted) {
+  const uint64_t elements = view.elements();
+  std::vector<double> values;
+  if (elements == 0) return values;
+  const Reader reader = TRY(Reader::open(view));
+  if (elements <= wanted) {
+    read_real(reader, 0, elements, values);
+  } else {
+    for (const uint64_t run : spread(elements / kValueRun, wanted / kValueRun))
+      read_real(reader, run * kValueRun, kValueRun, values);
+  }
+  if (!reader.intact()) return Error("the file was cut short while it was read");
+  return values;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,73 @@
+// performance_impact_estimate: what do speed and quality gain or lose?
+//
+//   speedup = best time of a / best time of b, by the roofline of inference_speed_estimate
+//   quality = by the signal to noise ratio of the weights, where b is a rounded a. What retraining
+//             does to quality cannot be read off the weights, and is unknown.
+
+#include "analyze/analysis.h"
+#include "analyze/quantization.h"
+#include "analyze/roofline.h"
+
+namespace tensordiff {
+namespace {
+
+// In dB. 8 bits with a scale for each row leave about 40, 4 bits about 19, bfloat16 about 55.
+constexpr double kNegligible = 35, kSmall = 25, kNoticeable = 15;
+
+std::string_view impact_of(double sqnr) {
+  if (sqnr >= kNegligible) return "negligible";
+  if (sqnr >= kSmall) return "small";
+  return sqnr >= kNoticeable ? "noticeable" : "large";
+}
+
+// Whether all that changed are weights that were rounded.
+bool only_rounded(const Study& study, const std::vector<Quantized>& quantized) {
+  uint64_t changed = 0, rounded = 0;
+  for (const Subject* pair : study.weights()) changed += pair->changed();
+  for (const Quantized& each : quantized) rounded += each.pair->changed();
+  return changed == rounded;
+}
+
+void examine(const Study& study, Answer& answer) {
+  const std::optional<Device> device = find_device(study.options().device);
+  std::optional<Roofline> a, b;
+  if (device) {
+    a = roofline_of(study.a(), study.facts_a(), *device);
+    b = roofline_of(study.b(), study.facts_b(), *device);
+  }
+  if (a && b)
+    answer.field("speedup", a->seconds / b->seconds).field("device", device->name);
+  else
+    answer.unknown("speedup", "matrices whose work depends on the weights alone, a known device");
+  const std::vector<const Subject*> weights = study.weights();
+  const std::optional<double> magnitude = relative_change(weights);
+  answer.field("magnitude", magnitude);
+  const std::vector<Quantized> quantized = find_quantized(study);
+  const std::optional<double> sqnr = sqnr_of(quantized);
+  bool integers = false;
+  for (const Quantized& each : quantized) integers |= each.fitted;
+  if (magnitude && *magnitude == 0) {
+    answer.field("quality_impact", "none");
+  } else if (sqnr && !integers && only_rounded(study, quantized)) {
+    answer.field("quality_impact", impact_of(*sqnr)).field("sqnr_db", *sqnr);
+  } else {
+    answer.unknown(
+        "quality_impact",
+        "an evaluation of both: weights that were retrained do not show how well they do");
+  }
+  Listing& list = answer.list("tensors", {"tensor", "sqnr_db", "impact"});
+  for (const Quantized& each : quantized)
+    if (each.sqnr) list.add({each.pair->name, *each.sqnr, impact_of(*each.sqnr)});
+}
+
+}  // namespace
+
+constinit const Analysis analyses::performance_impact_estimate = {
+    .name = "performance_impact_estimate",
+    .flag = "--performance-impact-estimate",
+    .question = "What do speed and quality gain or lose?",
+    .definition = "speedup by roofline; quality by signal to quantization noise, where it is that",
+    .examine = examine,
+};
+
+}  // namespace tensordiff

@@ -1,0 +1,167 @@
+#include "analyze/profile.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyze/group_sums.h"
+#include "analyze/patch.h"
+#include "base/parallel.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kDistributionValues = 4096;
+constexpr double kDuplicateCosine = 0.999;  // Rows that point the same way to 2.6 degrees.
+
+double decibels(double signal, double noise) { return 10 * std::log10(signal / noise); }
+
+std::optional<double> median(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+void measure_rows(const AlignedPair& views, Profile& profile) {
+  const Extents extents = extents_of(views.a.shape);
+  profile.rows = extents.rows;
+  profile.columns = extents.columns;
+  if (extents.rows < 2 || extents.rows > kGroupsMax || extents.columns == 0) return;
+  const Result<std::vector<GroupSum>> sums = group_sums(views, {extents.columns, extents.rows});
+  if (!sums.ok()) {
+    profile.fault = sums.error().message();
+    return;
+  }
+  profile.by_row = true;
+  std::vector<double> sqnr, fitted;
+  for (const GroupSum& row : sums.value()) {
+    profile.rows_a.dead += row.aa == 0;
+    profile.rows_b.dead += row.bb == 0;
+    profile.rows_changed += row.dd > 0;
+    if (row.aa > 0 && row.dd > 0) sqnr.push_back(decibels(row.aa, row.dd));
+    const double unexplained = row.aa > 0 && row.bb > 0 ? 1 - row.ab * row.ab / row.aa / row.bb : 0;
+    if (unexplained > 0) fitted.push_back(decibels(1, unexplained));
+  }
+  if (!sqnr.empty()) profile.row_sqnr_min = *std::ranges::min_element(sqnr);
+  profile.row_sqnr_median = median(std::move(sqnr));
+  profile.row_fitted_sqnr_median = median(std::move(fitted));
+}
+
+uint64_t duplicate_rows(const Dense& patch) {
+  const Dense products = row_gram(patch);
+  uint64_t duplicates = 0;
+  for (std::size_t i = 0; i < patch.rows; ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const double lengths = std::sqrt(products.row(i)[i] * products.row(j)[j]);
+      if (lengths == 0 || products.row(i)[j] < kDuplicateCosine * lengths) continue;
+      ++duplicates;
+      break;
+    }
+  }
+  return duplicates;
+}
+
+void measure_patches(const Subject& pair, Profile& profile) {
+  const View& a = pair.views.a;
+  if (profile.rows < 2 || profile.columns < 2) return;
+  const Result<Dense> patch_a = read_patch(a);
+  const Result<Dense> patch_b = read_patch(pair.views.b);
+  if (!patch_a.ok() || !patch_b.ok()) {
+    profile.fault = patch_a.ok() ? patch_b.error().message() : patch_a.error().message();
+    return;
+  }
+  profile.sampled = is_sampled(a.shape);
+  profile.spectrum_a = spectrum_of(patch_a.value());
+  profile.rows_a.duplicates = duplicate_rows(patch_a.value());
+  if (!pair.changed()) {
+    profile.spectrum_b = profile.spectrum_a;
+    profile.rows_b.duplicates = profile.rows_a.duplicates;
+    return;
+  }
+  profile.spectrum_b = spectrum_of(patch_b.value());
+  profile.rows_b.duplicates = duplicate_rows(patch_b.value());
+  profile.spectrum_change = spectrum_of(difference(patch_b.value(), patch_a.value()));
+}
+
+Levels levels_of(DType dtype, const std::vector<double>& sorted) {
+  Levels levels;
+  levels.sampled = sorted.size();
+  const std::optional<double> largest = largest_value(dtype);
+  uint64_t at_end = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    levels.distinct += i == 0 || sorted[i] != sorted[i - 1];
+    at_end += largest && std::abs(sorted[i]) >= *largest;
+  }
+  if (!sorted.empty())
+    levels.saturated = static_cast<double>(at_end) / static_cast<double>(sorted.size());
+  return levels;
+}
+
+void measure_values(const Subject& pair, Profile& profile) {
+  Result<std::vector<double>> a = read_values(pair.views.a, kDistributionValues);
+  Result<std::vector<double>> b = read_values(pair.views.b, kDistributionValues);
+  if (!a.ok() || !b.ok()) return;
+  for (std::vector<double>* values : {&a.value(), &b.value()}) {
+    std::erase_if(*values, [](double value) { return !std::isfinite(value); });
+    std::ranges::sort(*values);
+  }
+  profile.levels_a = levels_of(pair.views.a.dtype, a.value());
+  profile.levels_b = levels_of(pair.views.b.dtype, b.value());
+  profile.distribution_values = std::min(a.value().size(), b.value().size());
+  profile.distribution_distance = kolmogorov_smirnov(std::move(a).value(), std::move(b).value());
+}
+
+}  // namespace
+
+std::optional<double> largest_value(DType dtype) {
+  if (is_packed(dtype)) return std::nullopt;
+  switch (dtype) {
+    case DType::f16:
+      return 65504;
+    case DType::f8_e4m3:
+      return 448;
+    case DType::f8_e5m2:
+      return 57344;
+    case DType::f8_e4m3fnuz:
+      return 240;
+    case DType::f8_e5m2fnuz:
+      return 57344;
+    case DType::i8:
+      return 127;
+    case DType::u8:
+      return 255;
+    default:
+      return std::nullopt;
+  }
+}
+
+double kolmogorov_smirnov(std::vector<double> x, std::vector<double> y) {
+  std::ranges::sort(x);
+  std::ranges::sort(y);
+  if (x.empty() || y.empty()) return 0;
+  double largest = 0;
+  std::size_t i = 0, j = 0;
+  while (i < x.size() && j < y.size()) {
+    const double at = std::min(x[i], y[j]);
+    while (i < x.size() && x[i] == at) ++i;
+    while (j < y.size() && y[j] == at) ++j;
+    const double apart = static_cast<double>(i) / static_cast<double>(x.size()) -
+                         static_cast<double>(j) / static_cast<double>(y.size());
+    largest = std::max(largest, std::abs(apart));
+  }
+  return largest;
+}
+
+std::vector<Profile> profile_weights(const Study& study) {
+  const std::vector<const Subject*> weights = study.weights();
+  std::vector<Profile> profiles(weights.size());
+  for_each_index(weights.size(), [&](std::size_t i) {
+    measure_rows(weights[i]->views, profiles[i]);
+    if (!profiles[i].fault.empty()) return;
+    measure_patches(*weights[i], profiles[i]);
+    measure_values(*weights[i], profiles[i]);
+  });
+  return profiles;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,122 @@
+#include "analyze/structure.h"
+
+#include <algorithm>
+#include <set>
+
+#include "analyze/model_config.h"
+#include "analyze/study.h"
+#include "base/text.h"
+
+namespace tensordiff {
+namespace {
+
+bool has(std::string_view name, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+}
+
+std::optional<uint64_t> as_count(std::optional<double> number) {
+  if (!number || *number < 1 || *number > 1e9) return std::nullopt;
+  return static_cast<uint64_t>(*number);
+}
+
+std::optional<uint64_t> fact_count(const Facts& facts,
+                                   std::initializer_list<std::string_view> words) {
+  const Fact* fact = facts.find(words);
+  return fact ? as_count(fact->value) : std::nullopt;
+}
+
+// What the names and shapes hint at, counted once.
+struct Hints {
+  std::set<int64_t> layers;
+  std::set<int64_t> experts;
+  std::set<std::string> roles;
+  bool recurrent = false, convolutions = false, wide_kernels = false, matrices = false;
+
+  bool role(std::string_view name) const { return roles.contains(std::string(name)); }
+};
+
+void look_at(const Tensor& tensor, Hints& hints, Structure& found) {
+  const Shape& shape = tensor.view.shape;
+  const std::string name = lower(tensor.name);
+  const std::optional<CanonicalName> known = canonical_name(tensor.name);
+  if (const std::optional<int64_t> depth = depth_of(tensor.name)) hints.layers.insert(*depth);
+  if (has(name, {"weight_ih", "weight_hh", "lstm", "gru."})) hints.recurrent = true;
+  // Activations have four axes as well, but are not called so.
+  if (shape.size() == 4 && has(name, {"weight", "kernel", "conv"})) {
+    hints.convolutions = true;
+    hints.wide_kernels |= shape[2] * shape[3] > 1;
+  }
+  hints.matrices |= shape.size() == 2;
+  if (!known) return;
+  hints.roles.insert(known->role);
+  if (known->expert >= 0) hints.experts.insert(known->expert);
+  if (known->expert == CanonicalName::kAll && !shape.empty())
+    found.experts = std::max(found.experts, shape[0]);
+  if (known->role == "tokens" && shape.size() == 2) {
+    found.vocabulary = shape[0];
+    found.width = shape[1];
+  }
+  if (known->role == "attn_norm" && shape.size() == 1 && !found.width) found.width = shape[0];
+}
+
+std::string_view family_of(const Hints& hints, const Structure& found) {
+  const bool attends = hints.role("q") || hints.role("qkv") || hints.role("attn_out");
+  if (attends && found.experts > 0) return "transformer, mixture of experts";
+  if (attends && hints.convolutions && !hints.role("tokens")) return "vision transformer";
+  if (attends && (hints.role("gate") || hints.role("gate_up"))) return "transformer, gated mlp";
+  if (attends) return "transformer";
+  if (hints.recurrent) return "recurrent";
+  if (hints.convolutions) return "convolutional";
+  return hints.matrices ? "mlp" : "unknown";
+}
+
+}  // namespace
+
+std::string_view part_of(std::string_view full, const Shape& shape) {
+  const std::string name = lower(full);
+  const std::optional<CanonicalName> known = canonical_name(full);
+  const std::string_view role = known ? std::string_view(known->role) : "";
+  if (role == "tokens" || role == "positions" || has(name, {"embed", "wte", "wpe"}))
+    return "embedding";
+  if (role == "head" || has(name, {"lm_head", "classifier"})) return "head";
+  if (role.ends_with("norm") || (shape.size() <= 1 && has(name, {"norm", "ln_", "bn", "running_"})))
+    return "norm";
+  if (has(name, {"attn", "attention"}) || role == "q" || role == "k" || role == "v" ||
+      role == "qkv" || role == "attn_out")
+    return "attention";
+  if (role == "gate" || role == "up" || role == "down" || role == "gate_up" || role == "router" ||
+      has(name, {"mlp", "ffn", "experts", "feed_forward"}))
+    return "mlp";
+  if (shape.size() == 4) return "convolution";
+  return "other";
+}
+
+Structure structure_of(const Catalog& catalog, const Facts& facts) {
+  Structure found;
+  Hints hints;
+  for (const Tensor& tensor : catalog.tensors) {
+    if (!tensor.fault.empty()) continue;
+    if (purpose_of(tensor.name, tensor.view.shape) != Purpose::weight) continue;
+    const uint64_t elements = tensor.elements() * std::max<std::size_t>(1, tensor.shards.size());
+    found.parameters += elements;
+    found.by_part[part_of(tensor.name, tensor.view.shape)] += elements;
+    look_at(tensor, hints, found);
+  }
+  found.layers = hints.layers.size();
+  found.experts = std::max<uint64_t>(found.experts, hints.experts.size());
+  found.convolutions = hints.wide_kernels;
+  const ModelConfig config = read_config(facts.config());
+  found.heads = as_count(config.heads);
+  if (!found.heads)
+    found.heads = fact_count(
+        facts, {"num_attention_heads", "n_head", "n_heads", "num_heads", "head_count", "nhead"});
+  found.kv_heads = as_count(config.kv_heads);
+  if (!found.kv_heads)
+    found.kv_heads = fact_count(facts, {"num_key_value_heads", "n_kv_heads", "head_count_kv"});
+  if (!found.kv_heads) found.kv_heads = found.heads;
+  found.family = family_of(hints, found);
+  return found;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,32 @@
+// What a model looks like from its tensors alone: family, depth, width, heads, experts.
+
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "analyze/facts.h"
+#include "tensor/catalog.h"
+
+namespace tensordiff {
+
+struct Structure {
+  std::string_view family = "unknown";  // A row of the table in docs/analyses.md.
+  uint64_t layers = 0;                  // Different numbers of layers in the names.
+  std::optional<uint64_t> width;        // Size of what flows between layers.
+  std::optional<uint64_t> vocabulary;
+  std::optional<uint64_t> heads, kv_heads;  // Where a config or the file itself says so.
+  uint64_t experts = 0;                     // Of each layer that has some.
+  bool convolutions = false;  // With kernels wider than one: work grows with the input.
+  uint64_t parameters = 0;
+  std::map<std::string_view, uint64_t> by_part;  // Parameters in "embedding", "attention", "mlp" …
+};
+
+Structure structure_of(const Catalog& catalog, const Facts& facts);
+
+// "embedding", "attention", "mlp", "norm" or "other".
+std::string_view part_of(std::string_view name, const Shape& shape);
+
+}  // namespace tensordiff

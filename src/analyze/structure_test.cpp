@@ -1,0 +1,272 @@
+// Questions about structure and cost: architecture, efficiency, rank, what changed, speed,
+// quantization.
+
+#include "analyze/structure.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analyze/analysis.h"
+#include "analyze/low_rank.h"
+#include "analyze/quantization.h"
+#include "analyze/quantization_grid.h"
+#include "analyze/roofline.h"
+#include "analyze/test_models.h"
+
+namespace tensordiff {
+namespace {
+
+// Rows [r, c] of a product of two noises of width `rank`.
+std::vector<float> low_rank_noise(std::size_t rows, std::size_t columns, std::size_t rank,
+                                  unsigned seed) {
+  const std::vector<float> left = noise(rows * rank, seed), right = noise(rank * columns, seed + 1);
+  std::vector<float> values(rows * columns);
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t k = 0; k < rank; ++k)
+      for (std::size_t j = 0; j < columns; ++j)
+        values[i * columns + j] += left[i * rank + k] * right[k * columns + j];
+  return values;
+}
+
+Model transformer(uint64_t layers, uint64_t vocabulary) {
+  Model model = Model().noise("model.embed_tokens.weight", {vocabulary, 16}, 1);
+  for (uint64_t i = 0; i < layers; ++i) {
+    const std::string layer = "model.layers." + std::to_string(i) + ".";
+    for (const char* name : {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+                             "self_attn.o_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"})
+      model.noise(layer + name + ".weight", {16, 16}, static_cast<unsigned>(i) + 2);
+  }
+  return model;
+}
+
+TEST(ArchitectureComparison, TellsFamiliesApart) {
+  const Model network = Model().noise("fc1.weight", {8, 4}, 1).noise("fc2.weight", {2, 8}, 2);
+  const Answer answer = answer_to(analyses::architecture_comparison, network, transformer(2, 50));
+  EXPECT_EQ(text_of(answer, "type1"), "mlp");
+  EXPECT_EQ(text_of(answer, "type2"), "transformer, gated mlp");
+  EXPECT_EQ(text_of(answer, "vocabulary_b"), "50");
+  EXPECT_EQ(text_of(answer, "width_b"), "16");
+  EXPECT_EQ(text_of(answer, "layers_b"), "2");
+}
+
+TEST(ArchitectureComparison, ListsWhatIsAddedAndReshaped) {
+  const Answer answer =
+      answer_to(analyses::architecture_comparison, transformer(2, 50), transformer(4, 50));
+  EXPECT_EQ(text_of(answer, "layers_added"), "2-3");
+  EXPECT_EQ(text_of(answer, "layers_removed"), "none");
+  EXPECT_EQ(text_of(answer, "differences_in_all"), "14");
+  EXPECT_EQ(cell(list_of(answer, "differences"), 0, "difference"), "added");
+}
+
+TEST(ArchitectureComparison, KnowsOtherFamiliesByTheirTensors) {
+  const auto family = [](const Model& model) {
+    return structure_of(model.catalog, Facts()).family;
+  };
+  EXPECT_EQ(family(Model().noise("conv1.weight", {4, 3, 3, 3}, 1)), "convolutional");
+  EXPECT_EQ(family(Model().noise("lstm.weight_ih_l0", {8, 4}, 1)), "recurrent");
+  EXPECT_EQ(
+      family(transformer(1, 9).noise("model.layers.0.mlp.experts.0.up_proj.weight", {4, 4}, 1)),
+      "transformer, mixture of experts");
+}
+
+TEST(ArchitectureComparison, KnowsNoHeadsWithoutAConfigAndNoFamilyOfVectors) {
+  const Answer answer =
+      answer_to(analyses::architecture_comparison, transformer(1, 9), transformer(1, 9));
+  EXPECT_EQ(text_of(answer, "heads_a"), "none");
+  EXPECT_EQ(answer.missing.size(), 1);
+  const Model vectors = Model().noise("x", {8}, 1);
+  EXPECT_EQ(text_of(answer_to(analyses::architecture_comparison, vectors, vectors), "type1"),
+            "unknown");
+}
+
+TEST(ParamEfficiency, SeesRankAndDuplicates) {
+  std::vector<float> tied = noise(32 * 32, 1);
+  for (std::size_t i = 0; i < 32; ++i) tied[32 + i] = tied[i];
+  const Model a = Model().noise("w", {32, 32}, 1).noise("v", {32, 32}, 2);
+  const Model b = Model().add("w", {32, 32}, low_rank_noise(32, 32, 2, 5)).add("v", {32, 32}, tied);
+  const Answer answer = answer_to(analyses::param_efficiency_analysis, a, b);
+  EXPECT_EQ(text_of(answer, "wasteful"), "1");
+  EXPECT_EQ(cell(list_of(answer, "matrices"), 0, "tensor"), "w");
+  EXPECT_LE(number_of(list_of(answer, "matrices").rows[0][2]), 2.01 / 32);
+  EXPECT_EQ(text_of(answer, "duplicate_rows_a"), "0");
+  EXPECT_EQ(cell(list_of(answer, "matrices"), 1, "tensor"), "v");
+  EXPECT_EQ(cell(list_of(answer, "matrices"), 1, "duplicate_rows_b"), "1");
+  EXPECT_GT(number_of(answer, "rank_use_a"), 0.5);
+}
+
+TEST(ParamEfficiency, KnowsNothingOfVectors) {
+  const Model vectors = Model().noise("bias", {8}, 1);
+  const Answer answer = answer_to(analyses::param_efficiency_analysis, vectors, vectors);
+  EXPECT_EQ(text_of(answer, "rank_use_b"), "unknown");
+}
+
+TEST(LowRankChange, FindsAPlantedRank) {
+  // Large enough to be sampled.
+  const std::vector<float> w = noise(300 * 400, 1);
+  const Model a = Model().add("w", {300, 400}, w).noise("frozen", {40, 40}, 3);
+  const Model b = Model()
+                      .add("w", {300, 400}, plus(w, times(low_rank_noise(300, 400, 4, 7), 0.01F)))
+                      .noise("frozen", {40, 40}, 3);
+  const Answer answer = answer_to(analyses::low_rank, a, b);
+  EXPECT_EQ(text_of(answer, "verdict"), "low rank");
+  EXPECT_EQ(text_of(answer, "rank_max"), "4");
+  EXPECT_EQ(text_of(answer, "changed_matrices_in_all"), "1");
+  EXPECT_FALSE(answer.notes.empty());
+}
+
+TEST(LowRankChange, FindsNoneInNoiseNorInTheSame) {
+  const std::vector<float> w = noise(60 * 60, 1);
+  const Model a = Model().add("w", {60, 60}, w);
+  const Model b = Model().add("w", {60, 60}, plus(w, noise(3600, 2)));
+  EXPECT_EQ(text_of(answer_to(analyses::low_rank, a, b), "verdict"), "full rank");
+  EXPECT_EQ(text_of(answer_to(analyses::low_rank, a, a), "verdict"), "no matrix changed");
+}
+
+TEST(WhatChanged, GroupsByPatternAndState) {
+  const std::vector<float> w = noise(40 * 40, 1);
+  Model a, b;
+  for (const std::string layer : {"layers.0.", "layers.1."}) {
+    a.add(layer + "frozen", {40, 40}, w).add(layer + "tuned", {40, 40}, w);
+    a.add(layer + "merged", {40, 40}, w);
+    b.add(layer + "frozen", {40, 40}, w).add(layer + "tuned", {40, 40}, plus(w, noise(1600, 5)));
+    b.add(layer + "merged", {40, 40}, plus(w, low_rank_noise(40, 40, 2, 9)));
+  }
+  const Answer answer = answer_to(analyses::what_changed, a, b);
+  EXPECT_EQ(text_of(answer, "frozen"), "1");
+  EXPECT_EQ(text_of(answer, "tuned"), "1");
+  EXPECT_EQ(text_of(answer, "merged"), "1");
+  EXPECT_NEAR(number_of(answer, "share_of_elements"), 2.0 / 3, 1e-3);
+  EXPECT_EQ(cell(list_of(answer, "groups"), 0, "pattern"), "layers.*.frozen");
+  const Answer same = answer_to(analyses::what_changed, a, a);
+  EXPECT_EQ(text_of(same, "frozen"), "3");
+  EXPECT_EQ(text_of(same, "share_of_elements"), "0");
+  EXPECT_EQ(text_of(answer_to(analyses::what_changed, {}, {}), "share_of_elements"), "unknown");
+}
+
+View as_bf16(const std::vector<float>& values, const Shape& shape) {
+  const std::vector<double> wide(values.begin(), values.end());
+  std::string bytes(values.size() * 2, 0);
+  encode(DType::bf16, wide.data(), wide.size(), reinterpret_cast<std::byte*>(bytes.data()));
+  return contiguous_view(DType::bf16, shape, ByteSource(bytes_of(bytes))).value();
+}
+
+TEST(InferenceSpeed, IsTheRoofline) {
+  const std::vector<float> w = noise(64 * 64, 1);
+  const Model a = Model().add("fc.weight", {64, 64}, w);
+  const Model b = Model().add("fc.weight", as_bf16(w, {64, 64}));
+  AnalyzeOptions options;
+  options.device = "1e12:1e9";  // So much arithmetic that memory is what counts.
+  const Answer answer = answer_to(analyses::inference_speed_estimate, a, b, options);
+  EXPECT_DOUBLE_EQ(number_of(answer, "tokens_per_second_a"), 1e9 / (64 * 64 * 4));
+  EXPECT_DOUBLE_EQ(number_of(answer, "speedup"), 2);
+  EXPECT_EQ(text_of(answer, "bound_a"), "memory");
+  EXPECT_EQ(number_of(answer, "flops_per_token_a"), 2 * 64 * 64);
+  options.device = "1e3:1e12";
+  EXPECT_EQ(text_of(answer_to(analyses::inference_speed_estimate, a, b, options), "bound_a"),
+            "arithmetic");
+}
+
+TEST(InferenceSpeed, IsUnknownForConvolutionsAndForUnknownDevices) {
+  const Model model = Model().noise("conv.weight", {4, 3, 3, 3}, 1);
+  const Answer answer = answer_to(analyses::inference_speed_estimate, model, model);
+  EXPECT_EQ(text_of(answer, "tokens_per_second_b"), "unknown");
+  AnalyzeOptions options;
+  options.device = "abacus";
+  const Answer lost = answer_to(analyses::inference_speed_estimate, model, model, options);
+  EXPECT_EQ(text_of(lost, "device"), "unknown");
+  EXPECT_NE(lost.missing.at(0).find("h200"), std::string::npos);
+  EXPECT_FALSE(find_device("-1:5"));
+}
+
+// What rounding to `levels` steps with a scale for each `block` leaves.
+std::vector<float> rounded(std::vector<float> values, std::size_t block, int levels) {
+  for (std::size_t first = 0; first < values.size(); first += block) {
+    float largest = 0;
+    for (std::size_t i = first; i < first + block; ++i)
+      largest = std::max(largest, std::abs(values[i]));
+    const float step = largest / static_cast<float>(levels);
+    for (std::size_t i = first; i < first + block; ++i)
+      values[i] = std::round(values[i] / step) * step;
+  }
+  return values;
+}
+
+TEST(QuantizationGrid, IsFoundWithItsBlocks) {
+  const std::vector<float> w = noise(64 * 256, 1);
+  const auto block = [&](std::size_t size) {
+    const View view = f32_view({64, 256}, rounded(w, size, 7));
+    const std::optional<BlockGrid> found = find_blocks(view).value();
+    return found ? found->block + " " + std::to_string(found->levels) : "none";
+  };
+  EXPECT_EQ(block(w.size()), "tensor 15");
+  EXPECT_EQ(block(256), "row 15");
+  EXPECT_EQ(block(32), "32 15");
+  EXPECT_FALSE(find_blocks(f32_view({64, 256}, w)).value());
+}
+
+TEST(QuantizationGrid, NeedsEnoughValues) {
+  const double few[] = {1, 2, 3};
+  EXPECT_FALSE(grid_of(few, 1e-8));
+  const double grid[] = {0, 0.5, 1, 1.5, 0.5, 3, 0, 2, 0.5};
+  EXPECT_EQ(grid_of(grid, 1e-8)->levels, 7);
+  EXPECT_DOUBLE_EQ(grid_of(grid, 1e-8)->step, 0.5);
+}
+
+TEST(QuantizationAnalysis, FindsSchemeBitsAndNoise) {
+  const std::vector<float> w = noise(64 * 256, 1);
+  const Model a = Model().add("w", {64, 256}, w);
+  const Answer half =
+      answer_to(analyses::quantization_analysis, a, Model().add("w", as_bf16(w, {64, 256})));
+  EXPECT_EQ(text_of(half, "scheme"), "bf16");
+  EXPECT_EQ(text_of(half, "bits_per_weight_b"), "16");
+  EXPECT_NEAR(number_of(half, "sqnr_db"), 55.5, 1.5);
+  const Answer four =
+      answer_to(analyses::quantization_analysis, a, Model().add("w", {64, 256}, rounded(w, 32, 7)));
+  EXPECT_EQ(text_of(four, "scheme"), "rounded to a grid");
+  EXPECT_EQ(text_of(four, "bits_per_weight_b"), "4");
+  EXPECT_EQ(cell(list_of(four, "tensors"), 0, "block"), "32");
+  EXPECT_NEAR(number_of(four, "sqnr_db"), 21, 2);
+}
+
+TEST(QuantizationAnalysis, FitsIntegersWhoseScaleIsElsewhere) {
+  const std::vector<float> w = noise(64 * 64, 1);
+  std::string bytes;
+  for (const float value : w)
+    bytes += static_cast<char>(std::lround(std::clamp(value * 30, -127.F, 127.F)));
+  const View integers = contiguous_view(DType::i8, {64, 64}, ByteSource(bytes_of(bytes))).value();
+  const Answer answer = answer_to(analyses::quantization_analysis, Model().add("w", {64, 64}, w),
+                                  Model().add("w", integers));
+  EXPECT_EQ(text_of(answer, "scheme"), "i8");
+  EXPECT_EQ(text_of(answer, "sqnr_db"), "unknown");
+  EXPECT_NEAR(number_of(answer, "worst_sqnr_db"), 40, 3);
+}
+
+TEST(QuantizationAnalysis, FindsNoneInTraining) {
+  const Model a = Model().noise("w", {64, 64}, 1), b = Model().noise("w", {64, 64}, 2);
+  EXPECT_EQ(text_of(answer_to(analyses::quantization_analysis, a, b), "scheme"), "none");
+}
+
+TEST(PerformanceImpact, JudgesRoundingByItsNoise) {
+  const std::vector<float> w = noise(64 * 256, 1);
+  const Model a = Model().add("fc.weight", {64, 256}, w);
+  const Model half = Model().add("fc.weight", as_bf16(w, {64, 256}));
+  const Answer answer = answer_to(analyses::performance_impact_estimate, a, half);
+  EXPECT_EQ(text_of(answer, "quality_impact"), "negligible");
+  EXPECT_DOUBLE_EQ(number_of(answer, "speedup"), 2);
+  const Model coarse = Model().add("fc.weight", {64, 256}, rounded(w, 256, 3));
+  EXPECT_EQ(text_of(answer_to(analyses::performance_impact_estimate, a, coarse), "quality_impact"),
+            "large");
+}
+
+TEST(PerformanceImpact, CannotKnowWhatRetrainingDoes) {
+  const Model a = Model().noise("fc.weight", {64, 64}, 1),
+              b = Model().noise("fc.weight", {64, 64}, 2);
+  EXPECT_EQ(text_of(answer_to(analyses::performance_impact_estimate, a, b), "quality_impact"),
+            "unknown");
+  EXPECT_EQ(text_of(answer_to(analyses::performance_impact_estimate, a, a), "quality_impact"),
+            "none");
+}
+
+}  // namespace
+}  // namespace tensordiff

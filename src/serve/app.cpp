@@ -65,8 +65,8 @@ Result<std::unique_ptr<App>> App::make(const ServeOptions& options, Guard guard)
   Roots roots = TRY(Roots::make(roots_of(options)));
   StateFolder folder = TRY(StateFolder::open(options.state));
   Store store = TRY(Store::open((folder.path() / "sessions.db").string()));
-  std::unique_ptr<App> app(new App(options, std::move(guard), std::move(roots), std::move(folder),
-                                   std::move(store)));
+  std::unique_ptr<App> app(
+      new App(options, std::move(guard), std::move(roots), std::move(folder), std::move(store)));
   TRY(app->sources.load());
   TRY(app->sessions.load());
   TRY(app->uploads.load());
@@ -148,8 +148,7 @@ Result<SessionPtr> App::open_demo() {
   for (const Asset& asset : demo_files()) {
     const fs::path path = place / asset.path.substr(1);
     TRY(write_file(path, unpacked(asset)));
-    const SourcePtr source =
-        TRY(sources.open(path.string(), path.filename().string(), false));
+    const SourcePtr source = TRY(sources.open(path.string(), path.filename().string(), false));
     // a is the reference.
     (asset.path.find("reference") != std::string_view::npos ? settings.a : settings.b)
         .push_back(source->id());

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <semaphore>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "serve/guard.h"
 #include "serve/jobs.h"
 #include "serve/message.h"
+#include "serve/options.h"
 #include "serve/roots.h"
 #include "serve/sessions.h"
 #include "serve/sources.h"
@@ -21,18 +23,6 @@
 #include "serve/views.h"
 
 namespace tensordiff::serve {
-
-struct ServeOptions {
-  std::vector<std::string> inputs;  // a, or a and b.
-  bool demo = false;                // The built-in dumps are the inputs.
-  std::string listen = "127.0.0.1";
-  uint16_t port = 5000;
-  uint16_t ports = 20;             // How many are tried from that one on.
-  std::vector<std::string> roots;  // Empty: the folders of the inputs, or the current one.
-  std::string state;               // Folder of what lasts; empty: the user's.
-  uint64_t upload_limit = 500'000'000;
-  OpenOptions open;
-};
 
 class App {
  public:
@@ -62,8 +52,11 @@ class App {
   Uploads uploads;
   Exports exports;
   PairCache pairs;
-  std::string opened;      // The session of the command line.
-  std::string last_upload;  // The session of the last POST /upload.
+  std::string opened;  // The session of the command line.
+
+  // Sessions that POST /upload made, the last one last.
+  std::mutex flask_mutex;
+  std::vector<std::string> flask_sessions;
 
  private:
   App(ServeOptions chosen, Guard guarded, Roots allowed, StateFolder kept, Store opened_store);

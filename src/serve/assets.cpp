@@ -40,7 +40,8 @@ std::string unpacked(const Asset& asset) {
 }
 
 Response page_response(std::span<const Asset> files, const Request& request) {
-  const std::string_view path = request.path == "/" ? "/index.html" : request.path;
+  std::string_view path = request.path;
+  if (path == "/") path = "/index.html";
   const auto found = std::ranges::find(files, path, &Asset::path);
   if (found == files.end())
     return problem(404, "there is no such page", files.empty() ? "built without the page" : "");
@@ -49,9 +50,10 @@ Response page_response(std::span<const Asset> files, const Request& request) {
   const std::string etag = "\"" + std::string(asset.hash) + "\"";
   // Names under assets/ change with their content.
   const bool lasting = asset.path.starts_with("/assets/");
-  response.headers = {{"ETag", etag},
-                      {"Cache-Control", lasting ? "public, max-age=31536000, immutable" : "no-cache"},
-                      {"Vary", "Accept-Encoding"}};
+  response.headers = {
+      {"ETag", etag},
+      {"Cache-Control", lasting ? "public, max-age=31536000, immutable" : "no-cache"},
+      {"Vary", "Accept-Encoding"}};
   response.type = type_of(asset.path);
   if (request.header("if-none-match") == etag) {
     response.status = 304;

@@ -1,4 +1,5 @@
-// Tables as columns: arrays that a browser can use without parsing. docs/http-api.md has the layout.
+// Tables as columns: arrays that a browser can use without parsing. docs/http-api.md has the
+// layout.
 
 #pragma once
 

@@ -99,31 +99,25 @@ JobPtr Sessions::compare(const SessionPtr& session, bool reload) {
     state.progress = {};
     ++state.rev;
   });
-  return jobs_.start(session->id(), "compare", [this, session, reload](Job& job) {
-    return work(*session, job, reload);
-  });
+  return jobs_.start(session->id(), "compare",
+                     [this, session, reload](Job& job) { return work(*session, job, reload); });
 }
 
 bool Sessions::work(Session& session, Job& job, bool reload) {
   Result<void> done = Error("cancelled");
   job.run([&] { done = run(session, reload); });
   if (done.ok()) done = keep_results(session);
+  if (done.ok()) return true;
   session.change([&](SessionState& state) {
     ++state.rev;
-    if (job.cancelled() && !done.ok()) {
-      state.phase = Phase::cancelled;
-    } else if (!done.ok()) {
-      state.phase = Phase::failed;
-      state.error = done.error().message();
-    }
+    state.phase = job.cancelled() ? Phase::cancelled : Phase::failed;
+    if (!job.cancelled()) state.error = done.error().message();
   });
-  return done.ok();
+  return false;
 }
 
 Result<void> Sessions::run(Session& session, bool reload) {
-  const Settings settings = session.read([](const SessionState& state) {
-    return state.settings;
-  });
+  const Settings settings = session.read([](const SessionState& state) { return state.settings; });
   Inputs inputs = TRY(open(settings, reload));
   Pairing made = TRY(pair_up(std::move(inputs.a), std::move(inputs.b), request_for(settings)));
   if (called_off()) return Error("cancelled");
@@ -175,7 +169,7 @@ Result<Report> Sessions::measure(Session& session, const Pairing& pairing,
       state.touch(row.index);
     });
   };
-  return compare_pairs(pairing, request);
+  return compare_pairs(pairing, pairing.report, request);
 }
 
 Result<void> Sessions::keep_results(const Session& session) {
@@ -192,9 +186,9 @@ Result<void> Sessions::keep_results(const Session& session) {
                 static_cast<int64_t>(report.pairs.size()),
                 state.updated};
   });
-  TRY(store_.run("INSERT OR REPLACE INTO results VALUES(?,?,?,?,?,?)",
-                 {session.id(), kept.files, kept.names, kept.verdict, kept.pairs,
-                  Store::Blob{kept.report}}));
+  TRY(store_.run(
+      "INSERT OR REPLACE INTO results VALUES(?,?,?,?,?,?)",
+      {session.id(), kept.files, kept.names, kept.verdict, kept.pairs, Store::Blob{kept.report}}));
   return store_.run("UPDATE sessions SET updated=? WHERE id=?", {kept.updated, session.id()});
 }
 

@@ -45,8 +45,7 @@ std::string job_event(const Job& job, uint64_t rev) {
 
 // Files that changed since they were opened.
 std::string source_events(App& app, const Session& session, uint64_t rev) {
-  const Settings settings =
-      session.read([](const SessionState& state) { return state.settings; });
+  const Settings settings = session.read([](const SessionState& state) { return state.settings; });
   std::string events;
   for (const auto* side : {&settings.a, &settings.b}) {
     for (const std::string& id : *side) {

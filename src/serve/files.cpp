@@ -52,8 +52,8 @@ void write_formats(JsonWriter& json) {
 Response outside(const std::string& path, const Roots& roots) {
   std::string list;
   for (const fs::path& root : roots.folders()) list += (list.empty() ? "" : ", ") + root.string();
-  return problem(403, fmt::format("'{}' lies outside the folders that may be read",
-                                  printable(path)),
+  return problem(403,
+                 fmt::format("'{}' lies outside the folders that may be read", printable(path)),
                  fmt::format("those are: {}; tensordiff serve --root names others", list));
 }
 

@@ -162,7 +162,8 @@ class Connection {
 
   Socket::Piece receive(Clock::time_point deadline) {
     const auto room = pending_.prepare(kPieceBytes);
-    const Socket::Piece piece = socket_.read(static_cast<char*>(room.data()), room.size(), deadline);
+    const Socket::Piece piece =
+        socket_.read(static_cast<char*>(room.data()), room.size(), deadline);
     pending_.commit(piece.count);
     return piece;
   }

@@ -26,6 +26,7 @@ struct Request {
   std::vector<Header> headers;
   std::string body;                // Empty where it went elsewhere: see BodyPlan.
   std::shared_ptr<BodyFile> file;  // Where it went, if that is a file.
+  std::string file_path;           // Of the same, if it is a file of its own.
 
   // The first header of that name (in lower case); empty when there is none.
   std::string_view header(std::string_view name) const;

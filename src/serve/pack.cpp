@@ -48,8 +48,7 @@ class Unpacker {
 };
 
 template <class Box, class T>
-  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-void field(Box& box, T& value) {
+requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void field(Box& box, T& value) {
   box.raw(&value, sizeof value);
 }
 

@@ -77,7 +77,9 @@ void write_steps(JsonWriter& json, const std::vector<Step>& steps, char side) {
   json.begin_array();
   for (const Step& step : steps) {
     if (step.side != side) continue;
-    json.begin_object().member("op", step.op).member("argument", step.argument).end_object();
+    json.begin_object();
+    write_step(json, step);
+    json.end_object();
   }
   json.end_array();
 }
@@ -181,8 +183,8 @@ Reply get_pair(const Call& call) {
     const Row row = state.row(target.row);
     json.begin_object().member("id", uint64_t{row.id}).member("status", status_word(row));
     json.key("verdict");
-    row.pair && row.pair->verdict ? json.value(tensordiff::name_of(*row.pair->verdict))
-                                  : json.null();
+    row.pair&& row.pair->verdict ? json.value(tensordiff::name_of(*row.pair->verdict))
+                                 : json.null();
     row.pair ? write_pair(json, state, row, open)
              : write_alone(json, row, open, alone ? &*alone : nullptr);
     text_or_null(json, "message", row.pair ? row.pair->message : row.alone->id.fault);

@@ -101,9 +101,8 @@ Reply put_note(const Call& call) {
 Reply get_pairings(const Call& call) {
   const Target target = session_of(call);
   if (target.failure) return *target.failure;
-  const auto [settings, names] = target.session->read([](const SessionState& state) {
-    return std::pair(state.settings, state.names);
-  });
+  const auto [settings, names] = target.session->read(
+      [](const SessionState& state) { return std::pair(state.settings, state.names); });
   JsonWriter json;
   json.begin_object().member("fingerprint", names).key("pairs").begin_array();
   for (const NamePair& pair : settings.pairings)
@@ -118,9 +117,8 @@ Reply get_pairings(const Call& call) {
 Reply put_pairings(const Call& call) {
   const Target target = session_of(call);
   if (target.failure) return *target.failure;
-  const auto [before, names] = target.session->read([](const SessionState& state) {
-    return std::pair(state.settings, state.names);
-  });
+  const auto [before, names] = target.session->read(
+      [](const SessionState& state) { return std::pair(state.settings, state.names); });
   if (before.mode == "explore") return Error("in explore mode every pair is made already");
   if (!call.body["pairs"].is_array()) return Error("pairs: missing");
   Settings after = before;

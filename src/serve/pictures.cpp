@@ -146,8 +146,7 @@ Result<Tile> pooled_tile(const Plane& plane, const Wanted& wanted) {
   area.rows = std::min(side, plane.rows - area.row);
   area.columns = std::min(side, plane.columns - area.column);
   Picture picture = TRY(pool(plane.pair, slice_of(wanted), area, wanted.pool));
-  return Tile{picture.rows, picture.columns,
-              std::move(wanted.mean ? picture.mean : picture.most)};
+  return Tile{picture.rows, picture.columns, std::move(wanted.mean ? picture.mean : picture.most)};
 }
 
 // Out of the picture of the whole plane.
@@ -159,8 +158,8 @@ Tile cut_tile(const Picture& picture, const Wanted& wanted) {
   tile.columns = std::min(kTile, picture.columns - column);
   const std::vector<float>& cells = wanted.mean ? picture.mean : picture.most;
   for (std::size_t i = 0; i < tile.rows; ++i) {
-    const auto line = cells.begin() +
-                      static_cast<std::ptrdiff_t>((row + i) * picture.columns + column);
+    const auto line =
+        cells.begin() + static_cast<std::ptrdiff_t>((row + i) * picture.columns + column);
     tile.cells.insert(tile.cells.end(), line, line + static_cast<std::ptrdiff_t>(tile.columns));
   }
   return tile;

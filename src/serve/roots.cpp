@@ -10,7 +10,8 @@ namespace tensordiff::serve {
 namespace {
 
 constexpr std::size_t kEntriesMax = 1000;
-constexpr std::size_t kEntriesSeenMax = 100'000;  // A folder larger than this is not sorted through.
+constexpr std::size_t kEntriesSeenMax =
+    100'000;  // A folder larger than this is not sorted through.
 
 bool is_beneath(const fs::path& path, const fs::path& folder) {
   const auto [end, _] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
@@ -80,9 +81,8 @@ Result<Roots::Listing> Roots::list(const fs::path& folder, const std::string& pr
     if (listing.entries.size() == kEntriesSeenMax) break;
   }
   if (fault) return Error("cannot list the folder: {}", fault.message());
-  std::ranges::sort(listing.entries, {}, [](const Entry& entry) {
-    return std::pair(!entry.folder, entry.name);
-  });
+  std::ranges::sort(listing.entries, {},
+                    [](const Entry& entry) { return std::pair(!entry.folder, entry.name); });
   listing.more = listing.entries.size() > kEntriesMax;
   if (listing.more) listing.entries.resize(kEntriesMax);
   return listing;

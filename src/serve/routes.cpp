@@ -62,11 +62,20 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/v1/sessions/{session}/pairs/{pair}/find", "search elements", post_find},
     {"GET", "/api/v1/jobs/{job}", "how far a job is", get_job},
     {"DELETE", "/api/v1/jobs/{job}", "cancel it", delete_job},
+    {"POST", "/upload", "the earlier debugger's: archives in a form", flask_upload, 0, true,
+     plan_form},
+    {"POST", "/get_tensor_values", "the earlier debugger's: values of a match", flask_values,
+     1 << 20, true},
+    {"POST", "/reorder_matches", "the earlier debugger's: move a match", flask_reorder, 1 << 20,
+     true},
+    {"POST", "/regroup_matches", "the earlier debugger's: sort and group", flask_regroup, 1 << 20,
+     true},
+    {"POST", "/manual_pair", "the earlier debugger's: pair by hand", flask_pair, 1 << 20, true},
 };
 
 // Fills the parameters; nothing where the path is another one.
 std::optional<std::vector<std::pair<std::string_view, std::string>>> fit(std::string_view pattern,
-                                                                        std::string_view path) {
+                                                                         std::string_view path) {
   const std::vector<std::string_view> wanted = split(pattern, '/');
   const std::vector<std::string_view> given = split(path, '/');
   if (wanted.size() != given.size()) return std::nullopt;
@@ -147,9 +156,8 @@ std::string session_brief(App& app, const SessionPtr& session) {
   const JobPtr job = app.jobs.of(session->id());
   JsonWriter json;
   json.begin_object().member("id", session->id());
-  session->read([&](const SessionState& state) {
-    json.member("rev", state.rev).member("run", state.run);
-  });
+  session->read(
+      [&](const SessionState& state) { json.member("rev", state.rev).member("run", state.run); });
   json.key("job");
   job ? json.value(job->id) : json.null();
   return json.end_object().take();

@@ -110,4 +110,11 @@ Reply get_histogram(const Call& call);
 Reply get_worst(const Call& call);
 Reply post_find(const Call& call);  // find.cpp
 
+Reply flask_upload(const Call& call);  // flask.cpp
+BodyPlan plan_form(const Call& call, Request& request);
+Reply flask_values(const Call& call);
+Reply flask_reorder(const Call& call);
+Reply flask_regroup(const Call& call);
+Reply flask_pair(const Call& call);
+
 }  // namespace tensordiff::serve

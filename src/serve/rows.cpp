@@ -18,8 +18,9 @@ double or_nan(const std::optional<T>& value) {
 }
 
 double code_of(const Row& row) {
-  constexpr std::string_view kWords[] = {"pending",      "identical", "equal",  "close",  "different",
-                                         "incomparable", "error",     "only_a", "only_b", "single"};
+  constexpr std::string_view kWords[] = {"pending",   "identical",    "equal", "close",
+                                         "different", "incomparable", "error", "only_a",
+                                         "only_b",    "single"};
   return static_cast<double>(std::ranges::find(kWords, status_word(row)) - kWords);
 }
 

@@ -62,8 +62,8 @@ struct SessionState {
   std::vector<bool> measured;   // Pairs that have numbers.
   std::vector<uint32_t> order;  // Place of each row; empty: as they are numbered.
   std::map<std::pair<std::string, std::string>, std::string> notes;  // By the names of a and b.
-  std::string files;  // Fingerprint of the files that the results are of.
-  std::string names;  // Fingerprint of all names, dtypes and shapes.
+  std::string files;                       // Fingerprint of the files that the results are of.
+  std::string names;                       // Fingerprint of all names, dtypes and shapes.
   std::shared_ptr<const Pairing> pairing;  // Nothing after a restart, until values are asked for.
 
   std::size_t row_count() const;

@@ -109,8 +109,7 @@ Reply get_session(const Call& call) {
   const Session& session = *target.session;
   const JobPtr job = app.jobs.of(session.id());
   const bool stale = app.sessions.stale(session);
-  const Settings settings =
-      session.read([](const SessionState& state) { return state.settings; });
+  const Settings settings = session.read([](const SessionState& state) { return state.settings; });
   JsonWriter json;
   json.begin_object().member("id", session.id()).member("name", settings.name);
   json.member("mode", settings.mode).key("a");

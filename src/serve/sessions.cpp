@@ -87,17 +87,17 @@ SessionPtr Sessions::find(const std::string& id) {
 bool Sessions::load_results(Session& session) {
   std::optional<Results> results;
   std::string files, names;
-  const Result<void> read = store_.read(
-      "SELECT files, names, report FROM results WHERE session=?", {session.id()},
-      [&](const Store::Row& row) {
-        files = row.text(0);
-        names = row.text(1);
-        results = unpacked_results(row.text(2));
-      });
+  const Result<void> read = store_.read("SELECT files, names, report FROM results WHERE session=?",
+                                        {session.id()}, [&](const Store::Row& row) {
+                                          files = row.text(0);
+                                          names = row.text(1);
+                                          results = unpacked_results(row.text(2));
+                                        });
   std::map<std::pair<std::string, std::string>, std::string> notes;
-  const Result<void> noted = store_.read(
-      "SELECT a, b, text FROM notes WHERE session=?", {session.id()},
-      [&](const Store::Row& row) { notes[{row.text(0), row.text(1)}] = row.text(2); });
+  const Result<void> noted = store_.read("SELECT a, b, text FROM notes WHERE session=?",
+                                         {session.id()}, [&](const Store::Row& row) {
+                                           notes[{row.text(0), row.text(1)}] = row.text(2);
+                                         });
   session.change([&](SessionState& state) {
     state.notes = std::move(notes);
     if (!results) return;
@@ -114,9 +114,8 @@ bool Sessions::load_results(Session& session) {
 // Kept by names, which last longer than numbers.
 void Sessions::restore_order(Session& session) {
   std::string text;
-  const Result<void> read =
-      store_.read("SELECT names FROM orders WHERE session=?", {session.id()},
-                  [&](const Store::Row& row) { text = row.text(0); });
+  const Result<void> read = store_.read("SELECT names FROM orders WHERE session=?", {session.id()},
+                                        [&](const Store::Row& row) { text = row.text(0); });
   if (!read.ok() || text.empty()) return;
   const Result<Json> names = Json::parse(text);
   if (!names.ok()) return;
@@ -148,8 +147,9 @@ Result<void> Sessions::remove(const SessionPtr& session) {
     sessions_.erase(session->id());
   }
   session->change([](SessionState& state) { ++state.rev; });
-  for (const char* sql : {"DELETE FROM results WHERE session=?", "DELETE FROM notes WHERE session=?",
-                          "DELETE FROM orders WHERE session=?", "DELETE FROM sessions WHERE id=?"})
+  for (const char* sql :
+       {"DELETE FROM results WHERE session=?", "DELETE FROM notes WHERE session=?",
+        "DELETE FROM orders WHERE session=?", "DELETE FROM sessions WHERE id=?"})
     TRY(store_.run(sql, {session->id()}));
   return {};
 }

@@ -129,8 +129,7 @@ uint16_t Socket::port() const {
 Socket Socket::accept() const {
   Socket socket(accept4(file_, nullptr, nullptr, SOCK_CLOEXEC));
   const int yes = 1;
-  if (socket.file() >= 0)
-    setsockopt(socket.file(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  if (socket.file() >= 0) setsockopt(socket.file(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   return socket;
 }
 

@@ -18,7 +18,6 @@ namespace {
 constexpr std::chrono::seconds kLookAgain{1};
 constexpr std::size_t kProblemsMax = 1000;
 
-
 struct FileFacts {
   std::string name;
   uint64_t size = 0;
@@ -211,8 +210,8 @@ Catalog merged(const std::vector<Source::Opened>& parts) {
       catalog.tensors.push_back(std::move(tensor));
     }
     for (const Problem& problem : more.problems)
-      catalog.problems.push_back({parts.size() == 1 ? problem.where : more.path + ": " + problem.where,
-                                  problem.message});
+      catalog.problems.push_back(
+          {parts.size() == 1 ? problem.where : more.path + ": " + problem.where, problem.message});
     catalog.metadata.insert(catalog.metadata.end(), more.metadata.begin(), more.metadata.end());
   }
   make_names_unique(catalog);

@@ -16,7 +16,8 @@ class StateFolder {
   // a folder of our own that ends with us.
   static Result<StateFolder> open(const std::string& named);
   StateFolder(StateFolder&& other) noexcept
-      : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)),
+      : path_(std::move(other.path_)),
+        lock_(std::exchange(other.lock_, -1)),
         passing_(std::exchange(other.passing_, false)) {}
   StateFolder& operator=(StateFolder&&) = delete;
   ~StateFolder();

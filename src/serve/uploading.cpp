@@ -22,8 +22,8 @@ std::string upload_json(const Upload& upload) {
 }
 
 Response no_upload(const Call& call) {
-  return problem(404, fmt::format("there is no upload '{}'",
-                                  printable(call.parameter("upload"), 60)));
+  return problem(404,
+                 fmt::format("there is no upload '{}'", printable(call.parameter("upload"), 60)));
 }
 
 Response disk_full() {
@@ -75,8 +75,7 @@ BodyPlan plan_chunk(const Call& call, Request& request) {
     return plan;
   }
   plan.bytes_max = chunk->upload.chunk_bytes(chunk->number);
-  Result<BodyFile> file =
-      BodyFile::open(chunk->upload.path, chunk->number * chunk->upload.chunk);
+  Result<BodyFile> file = BodyFile::open(chunk->upload.path, chunk->number * chunk->upload.chunk);
   if (!file.ok()) {
     plan.refusal = problem(507, file.error().message());
     return plan;
@@ -96,8 +95,8 @@ Reply put_chunk(const Call& call) {
   const uint64_t wanted = chunk->upload.chunk_bytes(chunk->number);
   const uint64_t written = call.request.file->written();
   if (written != wanted)
-    return problem(400, fmt::format("chunk {} has {} bytes; {} came", chunk->number, wanted,
-                                    written));
+    return problem(400,
+                   fmt::format("chunk {} has {} bytes; {} came", chunk->number, wanted, written));
   if (const Result<void> kept = call.request.file->sync(); !kept.ok())
     return problem(507, kept.error().message());
   TRY(call.app.uploads.received(chunk->upload.id, chunk->number));

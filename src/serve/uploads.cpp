@@ -39,8 +39,8 @@ std::string harmless_name(std::string_view name) {
     out += plain ? letter : '_';
   }
   // The end tells the format.
-  if (out.size() > kNameMax) out.erase(0, out.size() - kNameMax);
-  return out.empty() || out[0] == '.' ? "file" + out : out;
+  if (out.size() > kNameMax) out.replace(0, out.size() - kNameMax + 1, "_");
+  return out.empty() ? "file" : out;
 }
 
 Result<BodyFile> BodyFile::open(const fs::path& path, uint64_t offset) {
@@ -73,30 +73,25 @@ Result<void> BodyFile::sync() const {
   return {};
 }
 
-uint64_t Upload::chunk_bytes(uint64_t which) const {
-  return std::min(chunk, size - which * chunk);
-}
+uint64_t Upload::chunk_bytes(uint64_t which) const { return std::min(chunk, size - which * chunk); }
 
-bool Upload::complete() const {
-  return std::ranges::find(received, false) == received.end();
-}
+bool Upload::complete() const { return std::ranges::find(received, false) == received.end(); }
 
 Result<void> Uploads::load() {
   const std::lock_guard lock(mutex_);
-  return store_.read(
-      "SELECT id, name, size, chunk, received, source, created FROM uploads", {},
-      [&](const Store::Row& row) {
-        Upload upload;
-        upload.id = row.text(0);
-        upload.name = row.text(1);
-        upload.size = static_cast<uint64_t>(row.number(2));
-        upload.chunk = static_cast<uint64_t>(row.number(3));
-        for (const char mark : row.text(4)) upload.received.push_back(mark == '1');
-        upload.source = row.text(5);
-        upload.created = row.number(6);
-        upload.path = folder_ / upload.id / harmless_name(upload.name);
-        uploads_[upload.id] = std::move(upload);
-      });
+  return store_.read("SELECT id, name, size, chunk, received, source, created FROM uploads", {},
+                     [&](const Store::Row& row) {
+                       Upload upload;
+                       upload.id = row.text(0);
+                       upload.name = row.text(1);
+                       upload.size = static_cast<uint64_t>(row.number(2));
+                       upload.chunk = static_cast<uint64_t>(row.number(3));
+                       for (const char mark : row.text(4)) upload.received.push_back(mark == '1');
+                       upload.source = row.text(5);
+                       upload.created = row.number(6);
+                       upload.path = folder_ / upload.id / harmless_name(upload.name);
+                       uploads_[upload.id] = std::move(upload);
+                     });
 }
 
 bool Uploads::has_room(uint64_t bytes) const {
@@ -119,10 +114,10 @@ Result<Upload> Uploads::begin(const std::string& name, uint64_t size) {
   fs::create_directories(upload.path.parent_path(), fault);
   if (fault) return Error("cannot keep the upload: {}", fault.message());
   TRY(BodyFile::open(upload.path, 0));
-  TRY(store_.run("INSERT INTO uploads VALUES(?,?,?,?,?,?,?)",
-                 {upload.id, upload.name, static_cast<int64_t>(size),
-                  static_cast<int64_t>(kChunkBytes), received_text(upload.received), "",
-                  upload.created}));
+  TRY(store_.run(
+      "INSERT INTO uploads VALUES(?,?,?,?,?,?,?)",
+      {upload.id, upload.name, static_cast<int64_t>(size), static_cast<int64_t>(kChunkBytes),
+       received_text(upload.received), "", upload.created}));
   const std::lock_guard lock(mutex_);
   return uploads_[upload.id] = upload;
 }

@@ -8,8 +8,8 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "compare/ulp.h"
-#include "serve/rows.h"
 #include "serve/routes.h"
+#include "serve/rows.h"
 
 namespace tensordiff::serve {
 namespace {
@@ -127,7 +127,8 @@ void write_value(JsonWriter& json, const View& view, uint64_t position) {
   const std::byte* raw = reader.raw(position, 1, buffer);
   const std::size_t bytes = item_bytes(view.dtype);
   std::string bits;
-  for (std::size_t i = bytes; i-- > 0;) bits += fmt::format("{:02x}", static_cast<unsigned>(raw[i]));
+  for (std::size_t i = bytes; i-- > 0;)
+    bits += fmt::format("{:02x}", static_cast<unsigned>(raw[i]));
   double parts[2] = {0, 0};
   reader.values(position, 1, parts);
   std::string text = number_text(parts[0]);
@@ -154,14 +155,14 @@ void write_distance(JsonWriter& json, const OpenPair& pair, uint64_t position) {
   const double allowed = atol + rtol * std::abs(va);
   const double apart = std::abs(vb - va);
   json.member("diff", vb - va).key("rel");
-  finite && va != 0 ? json.value(apart / std::abs(va)) : json.null();
+  finite&& va != 0 ? json.value(apart / std::abs(va)) : json.null();
   json.key("ulp");
   const bool steps = finite && is_float(dtype_a) && is_float(dtype_b);
   steps ? json.value(ulp_between(coarser(dtype_a, dtype_b), &va, &vb, 1)) : json.null();
   json.key("tolerance");
   pair.compared ? json.value(allowed) : json.null();
   json.key("ratio");
-  pair.compared && finite ? json.value(apart == 0 ? 0 : apart / allowed) : json.null();
+  pair.compared&& finite ? json.value(apart == 0 ? 0 : apart / allowed) : json.null();
 }
 
 }  // namespace

@@ -125,14 +125,13 @@ Result<OpenPairPtr> PairCache::open(Sessions& sessions, const SessionPtr& sessio
   return OpenPairPtr(open);
 }
 
-Result<PicturesPtr> PairCache::pictures(
-    const std::string& key, const std::function<Result<std::vector<Picture>>()>& make) {
+Result<PicturesPtr> PairCache::pictures(const std::string& key,
+                                        const std::function<Result<std::vector<Picture>>()>& make) {
   PicturesPtr found;
   {
     const std::lock_guard lock(mutex_);
-    const auto known = std::ranges::find(pictures_, key, [](const PicturesPtr& each) {
-      return each->key;
-    });
+    const auto known =
+        std::ranges::find(pictures_, key, [](const PicturesPtr& each) { return each->key; });
     if (known != pictures_.end()) pictures_.splice(pictures_.begin(), pictures_, known);
     if (known == pictures_.end()) {
       pictures_.push_front(std::make_shared<Pictures>());

@@ -252,6 +252,8 @@ std::string joined(const Words& words, std::size_t from) {
 
 }  // namespace
 
+std::span<const std::string_view> layer_words() { return kLayerWords; }
+
 std::optional<CanonicalName> canonical_name(std::string_view name) {
   static const Table kLayerTable = table_of(kInLayer);
   static const Table kOutsideTable = table_of(kOutside);

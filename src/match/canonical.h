@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,5 +26,8 @@ struct CanonicalName {
 
 // Nothing where the name follows no convention that we know.
 std::optional<CanonicalName> canonical_name(std::string_view name);
+
+// The words that the number of a layer follows: "layers", "blk".
+std::span<const std::string_view> layer_words();
 
 }  // namespace tensordiff

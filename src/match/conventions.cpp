@@ -14,20 +14,19 @@ namespace {
 // By meaning. Nothing where several tensors have it.
 using ByMeaning = std::map<CanonicalName, std::optional<std::size_t>>;
 
-ByMeaning by_meaning(const Catalog& catalog, const std::vector<std::size_t>& free, char side,
-                     std::vector<std::string>& notes) {
+ByMeaning by_meaning(const std::vector<std::string>& names, const std::vector<std::size_t>& free,
+                     char side, std::vector<std::string>& notes) {
   ByMeaning result;
   std::size_t ambiguous = 0;
   std::string example;
   for (const std::size_t tensor : free) {
-    const std::string& name = catalog.tensors[tensor].name;
-    std::optional<CanonicalName> meaning = canonical_name(name);
+    std::optional<CanonicalName> meaning = canonical_name(names[tensor]);
     if (!meaning) continue;
     const auto [at, first] = result.emplace(std::move(*meaning), tensor);
     if (first) continue;
     if (at->second && ambiguous++ == 0)
-      example = fmt::format("'{}' and '{}'", printable(catalog.tensors[*at->second].name),
-                            printable(name));
+      example =
+          fmt::format("'{}' and '{}'", printable(names[*at->second]), printable(names[tensor]));
     at->second.reset();
   }
   if (ambiguous > 0)
@@ -36,19 +35,26 @@ ByMeaning by_meaning(const Catalog& catalog, const std::vector<std::size_t>& fre
   return result;
 }
 
+// Of all ranks.
+uint64_t elements_held(const Tensor& tensor) {
+  uint64_t sum = 0;
+  for (const View& shard : tensor.shards) sum += shard.elements();
+  return tensor.shards.empty() ? tensor.elements() : sum;
+}
+
 // The up projection of a gated model may hold the gate as well; that is for the fused strategy.
 bool is_fused(const ByMeaning& other, const CanonicalName& meaning, const Tensor& tensor,
               const Tensor& partner) {
   CanonicalName gate = meaning;
   gate.role = "gate";
   return meaning.role == "up" && other.contains(gate) &&
-         tensor.elements() == 2 * partner.elements();
+         elements_held(tensor) == 2 * elements_held(partner);
 }
 
-Proposal propose(const MatchInput& input) {
+Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
-  const ByMeaning of_a = by_meaning(input.a, input.free_a, 'a', proposal.notes);
-  const ByMeaning of_b = by_meaning(input.b, input.free_b, 'b', proposal.notes);
+  const ByMeaning of_a = by_meaning(input.names_a, input.free_a, 'a', proposal.notes);
+  const ByMeaning of_b = by_meaning(input.names_b, input.free_b, 'b', proposal.notes);
   for (const auto& [meaning, a] : of_a) {
     const auto found = of_b.find(meaning);
     if (!a || found == of_b.end() || !found->second) continue;

@@ -27,11 +27,11 @@ const std::vector<Fusion>& fusions() {
 using ByMeaning = std::map<CanonicalName, std::size_t>;
 
 // A meaning that several tensors have is left out.
-ByMeaning by_meaning(const Catalog& catalog, const std::vector<std::size_t>& free) {
+ByMeaning by_meaning(const std::vector<std::string>& names, const std::vector<std::size_t>& free) {
   ByMeaning result;
   std::set<CanonicalName> ambiguous;
   for (const std::size_t tensor : free)
-    if (const auto meaning = canonical_name(catalog.tensors[tensor].name))
+    if (const auto meaning = canonical_name(names[tensor]))
       if (!result.emplace(*meaning, tensor).second) ambiguous.insert(*meaning);
   for (const CanonicalName& meaning : ambiguous) result.erase(meaning);
   return result;
@@ -115,10 +115,10 @@ class Fused {
   Proposal& proposal_;
 };
 
-Proposal propose(const MatchInput& input) {
+Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
-  const ByMeaning a = by_meaning(input.a, input.free_a);
-  const ByMeaning b = by_meaning(input.b, input.free_b);
+  const ByMeaning a = by_meaning(input.names_a, input.free_a);
+  const ByMeaning b = by_meaning(input.names_b, input.free_b);
   Fused(input.a, input.b, true, proposal).find(a, b);
   Fused(input.b, input.a, false, proposal).find(b, a);
   return proposal;

@@ -50,7 +50,7 @@ TESTED_BY = {
                                               torch_file torch_rebuild""",
     "src/formats/torch_files_test.cpp": "src/formats/ pickle torch_legacy torch_zip",
     "src/match/match_test.cpp": "src/match/ exact filter fingerprint layer_name layer_stage",
-    "src/match/strategies_test.cpp": "src/match/ by_name",
+    "src/match/strategies_test.cpp": "src/match/ by_name meaning",
     "src/report/text_test.cpp": "src/report/ divergence_text",
     "src/report/compare_document_test.cpp": "src/report/ answer_blocks pages review",
     "src/report/document_test.cpp": "src/report/ html html_page markdown",

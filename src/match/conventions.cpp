@@ -2,37 +2,26 @@
 //
 // A meaning that two tensors of one side have pairs neither of them, and says so.
 
-#include <map>
-
 #include "base/text.h"
-#include "match/canonical.h"
 #include "match/matcher.h"
+#include "match/meaning.h"
 
 namespace tensordiff {
 namespace {
 
-// By meaning. Nothing where several tensors have it.
-using ByMeaning = std::map<CanonicalName, std::optional<std::size_t>>;
+using ByMeaning = std::map<CanonicalName, std::size_t>;
 
 ByMeaning by_meaning(const std::vector<std::string>& names, const std::vector<std::size_t>& free,
                      char side, std::vector<std::string>& notes) {
-  ByMeaning result;
-  std::size_t ambiguous = 0;
-  std::string example;
-  for (const std::size_t tensor : free) {
-    std::optional<CanonicalName> meaning = canonical_name(names[tensor]);
-    if (!meaning) continue;
-    const auto [at, first] = result.emplace(std::move(*meaning), tensor);
-    if (first) continue;
-    if (at->second && ambiguous++ == 0)
-      example =
-          fmt::format("'{}' and '{}'", printable(names[*at->second]), printable(names[tensor]));
-    at->second.reset();
+  Meanings meanings = meanings_of(names, free);
+  if (!meanings.ambiguous.empty()) {
+    const auto [one, other] = meanings.ambiguous[0];
+    notes.push_back(
+        fmt::format("'{}' and '{}' of {} mean the same by convention{}: not paired by it",
+                    printable(names[one]), printable(names[other]), side,
+                    meanings.ambiguous.size() > 1 ? ", and others too" : ""));
   }
-  if (ambiguous > 0)
-    notes.push_back(fmt::format("{} of {} mean the same by convention{}: not paired by it", example,
-                                side, ambiguous > 1 ? ", and others too" : ""));
-  return result;
+  return std::move(meanings.tensors);
 }
 
 // Of all ranks.
@@ -57,13 +46,13 @@ Result<Proposal> propose(const MatchInput& input) {
   const ByMeaning of_b = by_meaning(input.names_b, input.free_b, 'b', proposal.notes);
   for (const auto& [meaning, a] : of_a) {
     const auto found = of_b.find(meaning);
-    if (!a || found == of_b.end() || !found->second) continue;
-    const Tensor& tensor_a = input.a.tensors[*a];
-    const Tensor& tensor_b = input.b.tensors[*found->second];
+    if (found == of_b.end()) continue;
+    const Tensor& tensor_a = input.a.tensors[a];
+    const Tensor& tensor_b = input.b.tensors[found->second];
     if (is_fused(of_b, meaning, tensor_a, tensor_b) || is_fused(of_a, meaning, tensor_b, tensor_a))
       continue;
     proposal.pairs.push_back(
-        {.a = *a, .b = *found->second, .layer = {}, .stage = {}, .matched_by = {}});
+        {.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}});
   }
   if (proposal.pairs.empty()) proposal.notes.clear();  // Then these are no conventions in use.
   return proposal;

@@ -28,6 +28,11 @@ TEST(CanonicalName, IsTheSameForNamesThatMeanTheSame) {
       {"lm_head.weight", "output.weight", "output_layer.weight"},
       {"transformer.h.0", "layers.0.output", "blk.0.l_out"},
       {"layers.1.block_sparse_moe.experts.3.w1.weight", "layers.1.mlp.experts.3.gate_proj.weight"},
+      {"model.layers.1.mlp.shared_experts.up_proj.weight", "blk.1.ffn_up_shexp.weight"},
+      {"model.layers.1.self_attn.kv_a_proj_with_mqa.weight", "blk.1.attn_kv_a_mqa.weight"},
+      {"backbone.layers.1.mixer.dt_proj.weight", "blk.1.ssm_dt.weight"},
+      {"encoder.block.1.layer.0.SelfAttention.q.weight", "enc.blk.1.attn_q.weight"},
+      {"vit.embeddings.patch_embeddings.projection.weight", "patch_embed.proj.weight"},
   };
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (const std::string& name : groups[i]) {
@@ -63,6 +68,20 @@ TEST(Conventions, PairsWhatMeansTheSameAndLeavesWhatIsAmbiguous) {
   EXPECT_EQ(pairs_of(matchers::conventions, catalog_of(Names{"layers.0.wq", "wte"}),
                      catalog_of(Names{"blk.0.attn_q", "layers.0.q_proj", "embed_tokens"})),
             Names{"wte=embed_tokens"});
+}
+
+// T5 and its like: the same parts in both towers.
+TEST(Conventions, TellsAnEncoderFromADecoder) {
+  EXPECT_EQ(pairs_of(matchers::conventions,
+                     catalog_of(Names{"encoder.block.0.layer.0.SelfAttention.q.weight",
+                                      "decoder.block.0.layer.0.SelfAttention.q.weight"}),
+                     catalog_of(Names{"dec.blk.0.attn_q.weight", "enc.blk.0.attn_q.weight"})),
+            (Names{"encoder.block.0.layer.0.SelfAttention.q.weight=enc.blk.0.attn_q.weight",
+                   "decoder.block.0.layer.0.SelfAttention.q.weight=dec.blk.0.attn_q.weight"}));
+  // A side that has one of them only need not say which.
+  EXPECT_EQ(pairs_of(matchers::conventions, catalog_of(Names{"bert.encoder.layer.0.output.dense"}),
+                     catalog_of(Names{"layers.0.mlp.fc2"})),
+            Names{"bert.encoder.layer.0.output.dense=layers.0.mlp.fc2"});
 }
 
 TEST(Fused, PairsEachPart) {

@@ -17,6 +17,7 @@ import threading
 import time
 
 import data
+import pairing
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORK = os.path.join(ROOT, "build", "bench")
@@ -76,6 +77,8 @@ def peak_anonymous(command):
 
 
 class Bench:
+    program = PROGRAM
+
     def __init__(self, options):
         self.options = options
         self.rows = []
@@ -185,6 +188,9 @@ class Bench:
         command = [PROGRAM, a, b, "-o", "report", "--no-diagnose"]
         self.row(f"{name}: peak anonymous memory", peak_anonymous(command), "MiB")
 
+    def pairing(self):
+        pairing.run(self, seconds, compare_seconds, best)
+
     def latency(self):
         if not self.wanted("latency"):
             return
@@ -234,7 +240,8 @@ def main():
     here = machine()
     print(f"{here['cpu']}, {here['cores']} cores; "
           f"files of {options.size} MiB, best of {options.repeat}\n")
-    for part in (bench.dtypes, bench.peers, bench.many, bench.growth, bench.latency):
+    for part in (bench.dtypes, bench.peers, bench.many, bench.pairing, bench.growth,
+                 bench.latency):
         part()
     if options.compare:
         show_changes(bench.rows, options.compare)

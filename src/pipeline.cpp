@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 
+#include "align/whole.h"
 #include "analyze/analysis.h"
 #include "base/parallel.h"
 #include "base/text.h"
@@ -64,9 +65,22 @@ Operand operand_of(const Tensor& tensor, const std::optional<Section>& section) 
   return {tensor.shards, section};
 }
 
+// What the user said of the axes of a pair. Parts of fused tensors are cut by their values.
+const Dims* dims_of(const Sides& sides, const Pair& which, const Request& request) {
+  if (which.section_a || which.section_b) return nullptr;
+  const std::string& name = sides.a.tensors[which.a].name;
+  const Dims* found = nullptr;
+  for (const DimsOf& each : request.dims)
+    if (starts_with_glob(name, each.names)) found = &each.dims;
+  return found;
+}
+
 Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const Request& request) {
-  return align(operand_of(sides.a.tensors[which.a], which.section_a),
-               operand_of(sides.b.tensors[which.b], which.section_b), request.align);
+  const Operand a = operand_of(sides.a.tensors[which.a], which.section_a);
+  const Operand b = operand_of(sides.b.tensors[which.b], which.section_b);
+  if (const Dims* dims = dims_of(sides, which, request))
+    return align_named(a, b, *dims).in(fmt::format("--dims '{}'", dims->text));
+  return align(a, b, request.align);
 }
 
 void add_message(PairRow& row, const std::string& message) {
@@ -146,7 +160,7 @@ std::vector<Report::Unpaired> unpaired(const Catalog& catalog, const Catalog& ot
     if (which[i].nearest) rows[i].nearest = other.tensors[*which[i].nearest].name;
     rows[i].likeness = which[i].likeness;
     if (!with_stats || !tensor.fault.empty()) return;
-    Result<Stats> stats = statistics(tensor.view);
+    Result<Stats> stats = statistics(all_shards_of(tensor));
     if (stats.ok())
       rows[i].stats = std::move(stats).value();
     else

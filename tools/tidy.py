@@ -29,9 +29,10 @@ SELF = ("tools/tidy.py", "tools/tidy_test.py")
 # Tests that cover sources without one of their own: folders, each followed by the sources in it.
 TESTED_BY = {
     "src/analyze/analysis_test.cpp": "src/analyze/ analyze answer study",
-    "src/align/align_test.cpp": """src/align/ axes evidence merged permuted same_shape truncated
-                                   unit_axes""",
-    "src/align/whole_test.cpp": "src/align/ stacked",
+    "src/align/align_test.cpp": """src/align/ axes evidence flattened merged permuted same_shape
+                                   truncated unit_axes""",
+    "src/align/dims_test.cpp": "src/align/ named",
+    "src/align/whole_test.cpp": "src/align/ stacked src/tensor/ shards",
     "src/compare/compare_test.cpp": "src/compare/ measure traversal ulp",
     "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference steps sums vector",
     "src/diagnose/diagnosis_test.cpp": """src/diagnose/ attention attention_mask attention_scale
@@ -50,6 +51,7 @@ TESTED_BY = {
     "src/formats/torch_files_test.cpp": "src/formats/ pickle torch_legacy torch_zip",
     "src/match/match_test.cpp": "src/match/ exact filter fingerprint layer_name layer_stage",
     "src/report/csv_test.cpp": "src/report/ csv_row",
+    "src/match/strategies_test.cpp": "src/match/ by_name meaning",
     "src/report/text_test.cpp": "src/report/ divergence_text",
     "src/report/compare_document_test.cpp": "src/report/ answer_blocks pages review",
     "src/report/document_test.cpp": "src/report/ html html_page markdown",

@@ -48,6 +48,8 @@ AlignedPair carry_out(const Plan& plan, View a, View b) {
     View& view = step.side == 'a' ? pair.a : pair.b;
     const Shape before = view.shape;
     view = apply(step, std::move(view));
+    if (step.op == ops::kFlatten)
+      pair.note = "no axes in common: compared element by element in the order they are stored";
     if (step.op != ops::kTruncate && step.op != ops::kSelect) continue;
     const uint64_t axis = step.argument[0];
     const uint64_t kept = step.argument.back();
@@ -117,6 +119,12 @@ bool may_truncate(const Whole& a, const Whole& b) {
   return a.substitutes.empty() && b.substitutes.empty() && !a.guess && !b.guess;
 }
 
+bool can_carry_out(const Plan& plan, const View& a, const View& b) {
+  return std::ranges::all_of(plan, [&](const Step& step) {
+    return step.op != ops::kFlatten || can_flatten(step.side == 'a' ? a : b);
+  });
+}
+
 std::vector<Candidate> candidates_for(const Wholes& a, const Wholes& b,
                                       const AlignOptions& options) {
   std::vector<Candidate> candidates;
@@ -126,9 +134,11 @@ std::vector<Candidate> candidates_for(const Wholes& a, const Wholes& b,
       if (whole_a.view.terms > 1 && whole_a.view.terms == whole_b.view.terms) continue;
       for (Fit& fit : fits_of(whole_a.view.shape, whole_b.view.shape, options)) {
         if (fit.evidence == Evidence::exact && !may_truncate(whole_a, whole_b)) continue;
+        if (!can_carry_out(fit.plan, whole_a.view, whole_b.view)) continue;
         const bool guess = whole_a.guess || whole_b.guess;
         const std::size_t boldness = fit.boldness + (guess ? std::size(aligners::kAll) : 0);
-        const Evidence evidence = guess ? Evidence::values : fit.evidence;
+        const bool weak = guess && fit.evidence == Evidence::none;
+        const Evidence evidence = weak ? Evidence::values : fit.evidence;
         candidates.push_back({&whole_a, &whole_b, boldness, evidence, std::move(fit.plan)});
         if (candidates.size() == kCandidatesMax) return candidates;
       }
@@ -174,16 +184,19 @@ void add_note(AlignedPair& pair, std::string_view note) {
 
 AlignedPair choose(const std::vector<Candidate>& candidates) {
   std::vector<double> disagreements;
-  for (const Candidate& candidate : candidates) disagreements.push_back(disagreement(candidate));
+  for (const Candidate& candidate : candidates) {
+    disagreements.push_back(disagreement(candidate));
+    if (disagreements.back() <= kNothingUnexplained) break;  // No bolder one can be better.
+  }
   const double least = *std::ranges::min_element(disagreements);
-  const uint64_t elements = candidates[0].a->view.elements();
-  if (least > disagreement_max(elements, candidates.size())) {
+  const double most = disagreement_max(candidates[0].a->view.elements(), candidates.size());
+  if (least > most) {
     AlignedPair pair = carry_out(candidates[0]);
     add_note(pair, "layout not confirmed by values");
     return pair;
   }
   const auto as_good = [&](double value) {
-    return value <= std::max(least * kClearlyBetter, kNothingUnexplained);
+    return value <= std::min(most, std::max(least * kClearlyBetter, kNothingUnexplained));
   };
   const auto found = std::ranges::find_if(disagreements, as_good) - disagreements.begin();
   const Candidate& chosen = candidates[static_cast<std::size_t>(found)];
@@ -195,6 +208,13 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
     add_note(pair,
              "the shapes fit as they are, but the values only with the axes in another order");
   return pair;
+}
+
+// Whether the values say what they have to say for a plan to be looked at, one of so many.
+bool supported(const Candidate& candidate, std::size_t plans) {
+  if (candidate.evidence == Evidence::exact) return hold_same_values(carry_out(candidate));
+  if (candidate.evidence != Evidence::support) return true;
+  return disagreement(candidate) <= disagreement_max(candidate.a->view.elements(), plans);
 }
 
 std::string shapes_text(const Operand& operand) {
@@ -212,9 +232,9 @@ Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions
   const Wholes wholes_a = TRY(wholes_of('a', a).in("a"));
   const Wholes wholes_b = TRY(wholes_of('b', b).in("b"));
   std::vector<Candidate> candidates = candidates_for(wholes_a, wholes_b, options);
-  std::erase_if(candidates, [](const Candidate& candidate) {
-    return candidate.evidence == Evidence::exact && !hold_same_values(carry_out(candidate));
-  });
+  const std::size_t count = candidates.size();
+  std::erase_if(candidates,
+                [&](const Candidate& candidate) { return !supported(candidate, count); });
   if (candidates.empty())
     return Error("no common layout: {} against {}", shapes_text(a), shapes_text(b));
   if (candidates.size() == 1 && candidates[0].evidence != Evidence::values)

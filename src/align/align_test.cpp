@@ -272,5 +272,25 @@ TEST(Aligners, AreListedOnceWithNameAndSummary) {
   }
 }
 
+TEST(Flattened, ComparesTheSameNumbersInOtherRows) {
+  const View a = noise_view({6, 10}, 1);
+  const View b = stored_as(a, {4, 15});
+  const Result<AlignedPair> pair = align(a, b);
+  ASSERT_TRUE(pair.ok()) << pair.error().message();
+  EXPECT_EQ(values_of(pair.value().a), values_of(pair.value().b));
+  EXPECT_EQ(pair.value().steps, (Plan{{'a', ops::kFlatten, {}}, {'b', ops::kFlatten, {}}}));
+  EXPECT_EQ(pair.value().note,
+            "no axes in common: compared element by element in the order they are stored");
+}
+
+TEST(Flattened, IsNotTakenWithoutTheValues) {
+  const Result<AlignedPair> pair = align(noise_view({6, 10}, 1), noise_view({4, 15}, 2));
+  ASSERT_FALSE(pair.ok());
+  EXPECT_EQ(pair.error().message(), "no common layout: [6, 10] against [4, 15]");
+  // Nor where the elements do not lie in even steps: the first ten columns of twelve.
+  const View part = narrowed(noise_view({6, 12}, 1), 1, 0, 10);
+  EXPECT_FALSE(align(part, stored_as(part, {4, 15})).ok());
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -26,6 +26,7 @@ inline constexpr std::string_view kPermute = "permute";    // {order}: new axis 
 inline constexpr std::string_view kSplit = "split";        // {axis, sizes...}: one axis as several.
 inline constexpr std::string_view kTruncate = "truncate";  // {axis, size}: only its first entries.
 inline constexpr std::string_view kSelect = "select";      // {axis, first, size}: only these.
+inline constexpr std::string_view kFlatten = "flatten";    // {}: all axes as one.
 
 // How a side that lies in pieces on several ranks was put together, before all other steps.
 inline constexpr std::string_view kReplica = "replica";  // {ranks}: all hold the same.
@@ -78,9 +79,10 @@ struct AlignOptions {
 
 // What must speak for a plan before it is taken.
 enum class Evidence {
-  none,    // The order of the elements stays, so it is right unless the values prefer another.
-  values,  // It is a guess that a sample of the values has to confirm.
-  exact,   // Elements are left out, so every one of those that stay has to be the same.
+  none,     // The order of the elements stays, so it is right unless the values prefer another.
+  values,   // It is a guess that a sample of the values has to confirm, if any plan is confirmed.
+  support,  // It is too bold to be shown unless a sample of the values confirms it.
+  exact,    // Elements are left out, so every one of those that stay has to be the same.
 };
 
 struct Aligner {
@@ -99,10 +101,11 @@ extern const Aligner merged;
 extern const Aligner permuted;
 extern const Aligner stacked;
 extern const Aligner truncated;
+extern const Aligner flattened;
 
 // From the simplest to the boldest.
-inline constexpr const Aligner* kAll[] = {&same_shape, &unit_axes, &merged,
-                                          &permuted,   &stacked,   &truncated};
+inline constexpr const Aligner* kAll[] = {&same_shape, &unit_axes, &merged,   &permuted,
+                                          &stacked,    &truncated, &flattened};
 
 }  // namespace aligners
 

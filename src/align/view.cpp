@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 
 namespace tensordiff {
 namespace {
@@ -107,6 +108,31 @@ View split(const View& view, std::size_t axis, std::span<const uint64_t> sizes) 
   return result;
 }
 
+bool can_flatten(const View& view) {
+  if (view.parts.size() != 1) return false;
+  std::optional<uint64_t> step;  // What one more entry of the last axis that was seen is worth.
+  for (std::size_t axis = view.shape.size(); axis-- > 0;) {
+    if (view.shape[axis] == 1) continue;
+    const uint64_t stride = static_cast<uint64_t>(view.parts[0].strides[axis]);
+    if (step && *step != stride) return false;
+    step = stride * view.shape[axis];
+  }
+  return true;
+}
+
+View flattened(View view) {
+  assert(can_flatten(view));
+  Part& part = view.parts[0];
+  int64_t step = 1;
+  for (std::size_t axis = 0; axis < view.shape.size(); ++axis)
+    if (view.shape[axis] != 1) step = part.strides[axis];
+  view.shape = {view.elements()};
+  part.origin = {0};
+  part.shape = view.shape;
+  part.strides = {step};
+  return view;
+}
+
 View narrowed(View view, std::size_t axis, uint64_t first, uint64_t size) {
   assert(first + size <= view.shape[axis]);
   std::vector<Part> parts;
@@ -160,6 +186,7 @@ View apply(const Step& step, View view) {
   if (step.op == ops::kSplit) return split(view, argument[0], argument.subspan(1));
   if (step.op == ops::kSelect)
     return narrowed(std::move(view), argument[0], argument[1], argument[2]);
+  if (step.op == ops::kFlatten) return flattened(std::move(view));
   assert(step.op == ops::kTruncate);
   return truncated(std::move(view), argument[0], argument[1]);
 }

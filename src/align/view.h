@@ -19,6 +19,10 @@ View permuted(const View& view, std::span<const uint64_t> order);
 // One axis as several, the last of them fastest. Their product is the size of the axis, not zero.
 View split(const View& view, std::size_t axis, std::span<const uint64_t> sizes);
 
+// All axes as one, where the elements lie in even steps.
+bool can_flatten(const View& view);
+View flattened(View view);
+
 // Only the first `size` entries of an axis.
 View truncated(View view, std::size_t axis, uint64_t size);
 

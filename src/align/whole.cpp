@@ -16,6 +16,7 @@
 #include "align/evidence.h"
 #include "align/view.h"
 #include "base/text.h"
+#include "tensor/shards.h"
 
 namespace tensordiff {
 namespace {
@@ -50,15 +51,6 @@ Result<void> check(const Shards& shards) {
 
 bool same_shapes(const Shards& shards) {
   return std::ranges::all_of(shards, [&](const View& v) { return v.shape == shards[0].shape; });
-}
-
-// Whether the shapes agree but for this axis.
-bool fit_along(const Shards& shards, std::size_t axis) {
-  return std::ranges::all_of(shards, [&](const View& view) {
-    Shape shape = view.shape;
-    shape[axis] = shards[0].shape[axis];
-    return shape == shards[0].shape;
-  });
 }
 
 // Also where the values are too few, or too much the same, to correlate.
@@ -109,7 +101,10 @@ class Gathering {
     if (size % 2 == 0) in_parts(axis, {size / 2, size / 2});
     for (const uint64_t queries : kQueriesPerKey) {
       const uint64_t share = size / (queries + 2);
-      if (share * (queries + 2) == size) in_parts(axis, {queries * share, share, share});
+      if (share * (queries + 2) != size) continue;
+      in_parts(axis, {queries * share, share, share});
+      for (std::size_t copies = 2; copies <= ranks_; ++copies)
+        if (ranks_ % copies == 0) in_parts(axis, {queries * share, share, share}, copies);
     }
   }
 
@@ -124,16 +119,29 @@ class Gathering {
     }
   }
 
-  void in_parts(std::size_t axis, const std::vector<uint64_t>& sizes) {
+  // Each rank has several parts; of all but the first, `copies` neighbouring ranks have the same.
+  void in_parts(std::size_t axis, const std::vector<uint64_t>& sizes, std::size_t copies = 1) {
     Shards parts;
+    std::vector<Copy> same;
     uint64_t first = 0;
-    for (const uint64_t size : sizes) {
-      for (const View& shard : shards_) parts.push_back(narrowed(shard, axis, first, size));
-      first += size;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const auto part_of = [&](std::size_t rank) {
+        return narrowed(shards_[rank], axis, first, sizes[i]);
+      };
+      for (std::size_t rank = 0; rank < ranks_; ++rank) {
+        const std::size_t like = i == 0 ? rank : rank - rank % copies;
+        if (rank == like)
+          parts.push_back(part_of(rank));
+        else
+          same.push_back({side_, rank, like, part_of(rank), part_of(like)});
+      }
+      first += sizes[i];
     }
     Step step{side_, ops::kConcatParts, {axis, ranks_}};
     step.argument.insert(step.argument.end(), sizes.begin(), sizes.end());
-    add(concatenated(parts, axis), step).guess = true;
+    Whole& whole = add(concatenated(parts, axis), step);
+    whole.guess = true;
+    whole.copies = std::move(same);
   }
 
   Whole& add(View view, const Step& step) {
@@ -168,11 +176,28 @@ std::optional<Range> range_of(const Section& section, uint64_t axis_size) {
   return range;
 }
 
+// The section as each rank has it. Where ranks hold more than the whole, it is because all but the
+// first part, the keys and values of few heads, are on several of them.
+Section on_each_rank(const Operand& operand) {
+  Section section = *operand.section;
+  uint64_t held = 0, total = 0;
+  for (const View& shard : operand.shards) held += shard.elements();
+  for (const uint64_t elements : section.elements) total += elements;
+  const uint64_t first = section.elements[0];
+  if (held <= total || total <= first || held <= first) return section;
+  const uint64_t copies = (held - first) / (total - first);
+  if (copies * (total - first) != held - first || operand.shards.size() % copies != 0)
+    return section;
+  for (std::size_t i = 1; i < section.elements.size(); ++i) section.elements[i] *= copies;
+  return section;
+}
+
 // The section of every shard along one axis.
 std::optional<Cut> cut_along(char side, const Operand& operand, std::size_t axis) {
   Cut cut;
+  const Section section = on_each_rank(operand);
   for (const View& shard : operand.shards) {
-    const std::optional<Range> range = range_of(*operand.section, shard.shape[axis]);
+    const std::optional<Range> range = range_of(section, shard.shape[axis]);
     if (!range) return std::nullopt;
     const Step step{side, ops::kSelect, {axis, range->first, range->size}};
     if (cut.steps.empty()) cut.steps.push_back(step);
@@ -214,11 +239,28 @@ std::vector<Cut> cuts_of(char side, const Operand& operand) {
 
 }  // namespace
 
+bool fit_along(std::span<const View> shards, std::size_t axis) {
+  return std::ranges::all_of(shards, [&](const View& view) {
+    Shape shape = view.shape;
+    if (shape.size() != shards[0].shape.size() || view.dtype != shards[0].dtype) return false;
+    shape[axis] = shards[0].shape[axis];
+    return shape == shards[0].shape && view.swapped == shards[0].swapped && view.terms == 1;
+  });
+}
+
 Result<std::vector<Whole>> wholes_of(char side, const Operand& operand) {
   TRY(check(operand.shards));
   std::vector<Whole> wholes;
   for (const Cut& cut : cuts_of(side, operand)) Gathering(side, cut, wholes).all();
   return wholes;
+}
+
+View all_shards_of(const Tensor& tensor) {
+  const Shards shards = distinct_shards(tensor);
+  if (shards.size() > 1 && check(shards).ok())
+    for (std::size_t axis = 0; axis < shards[0].shape.size(); ++axis)
+      if (fit_along(shards, axis)) return concatenated(shards, axis);
+  return shards[0];
 }
 
 }  // namespace tensordiff

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <span>
+
 #include "align/aligner.h"
 
 namespace tensordiff {
@@ -18,5 +20,12 @@ struct Whole {
 // All the ways to put it together, the likeliest first; one where it is not in pieces. An error
 // says why the ranks cannot belong to one tensor.
 Result<std::vector<Whole>> wholes_of(char side, const Operand& operand);
+
+// Whether views agree in dtype and shape but for this axis.
+bool fit_along(std::span<const View> shards, std::size_t axis);
+
+// All that the ranks hold of a tensor, copies once, in any order: for what does not depend on it.
+// What one rank holds, where the others do not fit to it.
+View all_shards_of(const Tensor& tensor);
 
 }  // namespace tensordiff

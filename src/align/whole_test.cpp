@@ -156,5 +156,18 @@ TEST(Truncated, FindsTheEndToo) {
   EXPECT_EQ(pair.note, "a has 3 more rows on axis 0: only the last 6 are compared");
 }
 
+TEST(AllShards, AreTakenOnceEach) {
+  const View whole = noise_view({6, 8}, 1);
+  const std::vector<View> halves = pieces(whole, 1, {4, 4});
+  const auto elements = [](const std::vector<View>& shards) {
+    return all_shards_of({"w", shards[0], "", shards}).elements();
+  };
+  EXPECT_EQ(elements({halves[0], halves[1]}), 48U);
+  EXPECT_EQ(elements({whole, whole, whole}), 48U);
+  EXPECT_EQ(elements({halves[0], halves[0], halves[1], halves[1]}), 48U);
+  EXPECT_EQ(elements({halves[0], noise_view({3}, 1)}), 24U);  // These do not fit together.
+  EXPECT_EQ(all_shards_of({"w", whole, ""}).elements(), 48U);
+}
+
 }  // namespace
 }  // namespace tensordiff

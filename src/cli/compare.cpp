@@ -15,12 +15,11 @@ constexpr const OptionGroup* kGroups[] = {
     &option_groups::output, &option_groups::speed,
 };
 
-// What was paired, for --pairs to read. Parts of fused tensors are found again without it.
+// What was paired, for --pairs to read.
 Result<void> save_pairs(const Report& report, const Settings& settings) {
   if (settings.save_pairs.empty()) return {};
   std::vector<NamePair> pairs;
-  for (const PairRow& row : report.pairs)
-    if (row.matched_by != matchers::fused.name) pairs.push_back({row.a.name, row.b.name});
+  for (const PairRow& row : report.pairs) pairs.push_back({row.a.name, row.b.name});
   Settings to_file = settings;
   to_file.out = settings.save_pairs;
   return deliver(pairs_text(pairs), to_file);

@@ -71,6 +71,9 @@ Result<ConfigEntry> entry_in(const Yaml::Member& member, const Option& option,
   if (!list && !node.is_text()) return node.wrong("a value is expected here");
   for (const Yaml& item : list ? node.items : std::vector<Yaml>{node}) {
     if (!item.is_text()) return item.wrong("a value is expected here");
+    // A folder may come from somebody else, who must not choose what is run.
+    if (member.key == "match" && item.text.find("exec:") != std::string::npos)
+      return item.wrong("a program is named on the command line only");
     const bool is_file = contains(kFileArguments, option.argument);
     entry.values.push_back(is_file ? beside(file, item.text) : item.text);
   }

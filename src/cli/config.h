@@ -3,7 +3,7 @@
 //
 // A key is the long name of an option without its dashes. The user's own file is applied first,
 // then the folder's, then the command line: the last one wins. An unknown key is an error, and so
-// is one that would write a file, since a folder may come from somebody else.
+// is one that would write a file or run a program, since a folder may come from somebody else.
 
 #pragma once
 

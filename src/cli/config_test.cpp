@@ -61,5 +61,13 @@ TEST(Config, WritesNothingAndLiftsNoLimit) {
               "line 1: '" + std::string(key) + "' is for the command line only");
 }
 
+// Nor run anything.
+TEST(Config, RunsNothing) {
+  for (const char* text : {"match: exec:evil", "match: [auto, exec:evil]"})
+    EXPECT_EQ(entries(text).error().message(),
+              "line 1: a program is named on the command line only");
+  EXPECT_TRUE(entries("match: [exact, fuzzy]").ok());
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -8,15 +8,30 @@
 namespace tensordiff {
 namespace {
 
+// Strategies by name. The one that runs a program has the program after a colon.
 Result<void> apply_match(Settings& settings, std::string_view list) {
+  constexpr std::string_view kExec = "exec:";
   std::vector<std::string_view> names = {"auto"};
   for (const Matcher* matcher : matchers::kAll) names.push_back(matcher->name);
-  std::vector<std::string>& strategies = settings.request.match.strategies;
-  strategies.clear();
-  for (const std::string_view name : split(list, ',')) {
-    if (TRY(parse_word(name, names)) > 0) strategies.emplace_back(name);
-    if (name == "auto") strategies.assign(names.begin() + 1, names.end());
+  MatchOptions& options = settings.request.match;
+  options.strategies.clear();
+  options.program.clear();
+  for (std::string_view name : split(list, ',')) {
+    if (name.starts_with(kExec)) {
+      options.program = name.substr(kExec.size());
+      name = name.substr(0, kExec.size() - 1);
+    }
+    if (name == matchers::exec.name && options.program.empty())
+      return Error("'exec' needs a program: exec:PROGRAM");
+    if (TRY(parse_word(name, names)) > 0) options.strategies.emplace_back(name);
+    if (name == "auto")
+      options.strategies.insert(options.strategies.end(), names.begin() + 1, names.end());
   }
+  return {};
+}
+
+Result<void> apply_match_regex(Settings& settings, std::string_view regex) {
+  settings.request.match.pattern = TRY(NamePattern::make(std::string(regex)));
   return {};
 }
 
@@ -48,9 +63,25 @@ Result<void> apply_align(Settings& settings, std::string_view choice) {
   return {};
 }
 
+// "b s (h d) -> s h d", for all pairs or, with "NAMES:" before it, for some.
+Result<void> apply_dims(Settings& settings, std::string_view text) {
+  DimsOf dims;
+  const std::size_t arrow = text.find("->");
+  if (const std::size_t colon = text.rfind(':', arrow); colon != std::string_view::npos) {
+    dims.names = text.substr(0, colon);
+    text.remove_prefix(colon + 1);
+  }
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  dims.dims = TRY(parse_dims(text));
+  settings.request.dims.push_back(std::move(dims));
+  return {};
+}
+
 constexpr Option kOptions[] = {
-    {"--match", "LIST", "auto (default), or some of its strategies: manual,exact,fuzzy",
+    {"--match", "LIST", "auto (default), or some of its strategies: manual,exact,exec:PROGRAM",
      apply_match},
+    {"--match-regex", "RE", "where a name has its (?<layer>..) and (?<stage>..), or (?<key>..)",
+     apply_match_regex},
     {"--fuzzy-threshold", "X", "how alike names must be to be paired by it, 0 to 1; default 0.6",
      apply_threshold},
     {"--pairs", "FILE", "pairs to make first, as JSON or YAML: 'name of a: name of b'",
@@ -63,6 +94,8 @@ constexpr Option kOptions[] = {
     {"--tp", "HOW", "auto (default): gather ranks found in names; none; or how many there must be",
      apply_tp},
     {"--align", "HOW", "auto (default): bring pairs to one layout; none: as stored", apply_align},
+    {"--dims", "SPEC",
+     "what the axes are, \"b s (h[tp] d) -> s h d\"; \"NAMES: \" before: of these", apply_dims},
 };
 
 }  // namespace

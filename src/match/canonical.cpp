@@ -2,8 +2,9 @@
 // a layer is the layer, the number after "experts" the expert, the last word may be a parameter;
 // what is left is looked up below, as it is and without the wrappers at its start.
 //
-// The table has the spellings of Hugging Face (GPT-2, Llama, Mistral, Qwen, NeoX, OPT, BERT, ViT),
-// GGUF, Megatron, the original Llama, timm, torchvision and of common captures by module path.
+// The table has the spellings of Hugging Face (GPT-2, Llama, Mistral, Qwen, NeoX, OPT, BERT, T5,
+// ViT, Mamba, DeepSeek), GGUF, Megatron, the original Llama, timm, torchvision and of common
+// captures by module path.
 
 #include "match/canonical.h"
 
@@ -102,12 +103,51 @@ constexpr Row kInLayer[] = {
     {"output",
      " output out layer.output block.output layer.out hidden hidden.out hidden.states resid.post "
      "residual resid l.out"},
+    // T5, where the towers' layers have layers of their own; an encoder's second one is the
+    // decoder's third.
+    {"attn_norm", "norm layer.0.layer.norm"},
+    {"@", "layer.0.selfattention.@"},
+    {"attn_out", "layer.0.selfattention.o"},
+    {"up", "layer.1.densereludense.wi layer.2.densereludense.wi"},
+    {"down", "layer.1.densereludense.wo layer.2.densereludense.wo"},
+    {"cross_@",
+     "cross.attn.@ cross.attn.# encoder.attn.@.proj cross.attention.@ crossattention.self.# "
+     "layer.1.encdecattention.@ cross.attn.@.proj"},
+    {"cross_out",
+     "cross.attn.o cross.attn.out encoder.attn.out.proj cross.attention.out cross.attn.out.proj "
+     "crossattention.output.dense layer.1.encdecattention.o cross.attn.output cross.attn.o.proj"},
+    {"cross_norm", "cross.attn.norm encoder.attn.layer.norm cross.attn.ln"},
+    // DeepSeek's attention with low ranks.
+    {"q_a", "self.attn.q.a.proj attn.q.a"},
+    {"q_a_norm", "self.attn.q.a.layernorm attn.q.a.norm"},
+    {"q_b", "self.attn.q.b.proj attn.q.b"},
+    {"kv_a", "self.attn.kv.a.proj.with.mqa attn.kv.a.mqa"},
+    {"kv_a_norm", "self.attn.kv.a.layernorm attn.kv.a.norm"},
+    {"kv_b", "self.attn.kv.b.proj attn.kv.b"},
+    // Mamba.
+    {"ssm_in", "mixer.in.proj ssm.in mamba.in.proj"},
+    {"ssm_conv", "mixer.conv1d ssm.conv1d mamba.conv1d"},
+    {"ssm_x", "mixer.x.proj ssm.x mamba.x.proj"},
+    {"ssm_dt", "mixer.dt.proj ssm.dt mamba.dt.proj"},
+    {"ssm_a", "mixer.a.log ssm.a mamba.a.log"},
+    {"ssm_d", "mixer.d ssm.d mamba.d"},
+    {"ssm_out", "mixer.out.proj ssm.out mamba.out.proj"},
 };
 
 constexpr Row kOutside[] = {
+    {"segments",
+     "token.type.embeddings embeddings.token.type.embeddings embedding.token.type.embeddings "
+     "embeddings.segments token.types"},
+    {"patches",
+     "patch.embed.proj patch.embeddings.projection embeddings.patch.embeddings.projection "
+     "conv.proj patch.embd embeddings.patch.embedding patch.embedding"},
+    {"class",
+     "cls.token embeddings.cls.token class.token class.embedding embeddings.class.embedding"},
+    {"pooler", "pooler pooler.dense"},
     {"tokens",
-     "wte embed embed.tokens embed.token token.embd tok.embd tok.embeddings token.embedding "
-     "token.embeddings word.embeddings embedding embeddings tokens embedding.word.embeddings "
+     "wte embed embed.tokens embed.token token.embd tok.embd tok.embeddings shared "
+     "token.embedding token.embeddings word.embeddings embedding embeddings tokens "
+     "embedding.word.embeddings "
      "embeddings.word.embeddings embeddings.tokens embedding.tokens embed.in embed.wte inp.embd "
      "token.embedder embed.token.embeddings"},
     {"positions",
@@ -126,12 +166,12 @@ constexpr Row kOutside[] = {
 
 constexpr std::array<std::string_view, 8> kLayerWords = {"layers", "layer", "h",         "blocks",
                                                          "block",  "blk",   "resblocks", "l"};
-constexpr std::array<std::string_view, 3> kExpertWords = {"experts", "expert", "exps"};
+constexpr std::array<std::string_view, 4> kExpertWords = {"experts", "expert", "exps", "shexp"};
 // "model.", "_orig_mod.", "text_model.": what a whole model is wrapped in.
-constexpr std::array<std::string_view, 20> kWrappers = {
-    "model",   "module", "transformer", "orig",     "mod",      "base",   "decoder",
-    "encoder", "gpt",    "neox",        "backbone", "net",      "bert",   "roberta",
-    "vit",     "text",   "opt",         "llama",    "language", "network"};
+constexpr std::array<std::string_view, 23> kWrappers = {
+    "model", "module",   "transformer", "orig", "mod",     "base", "decoder", "encoder",
+    "gpt",   "neox",     "backbone",    "net",  "bert",    "vit",  "roberta", "text",
+    "opt",   "language", "llama",       "enc",  "network", "dec",  "vision"};
 constexpr std::array<std::string_view, 5> kParameters = {"weight", "bias", "gamma", "beta",
                                                          "scale"};
 
@@ -224,7 +264,13 @@ bool take_layer(Words& words, int64_t& layer) {
 int64_t take_expert(Words& words) {
   for (auto at = words.begin(); at != words.end(); ++at) {
     if (!contains(kExpertWords, *at)) continue;
+    bool shared = *at == "shexp";
     at = words.erase(at);
+    if (at != words.begin() && *std::prev(at) == "shared") {
+      at = words.erase(std::prev(at));
+      shared = true;
+    }
+    if (shared) return CanonicalName::kShared;
     const auto number = at == words.end() ? std::nullopt : number_of(*at);
     if (number) words.erase(at);
     return number.value_or(CanonicalName::kAll);
@@ -251,6 +297,17 @@ std::string joined(const Words& words, std::size_t from) {
 }
 
 }  // namespace
+
+std::string_view tower_of(std::string_view name) {
+  for (const std::string& word : words_of(name)) {
+    if (word == "encoder" || word == "enc") return "encoder";
+    if (word == "decoder" || word == "dec") return "decoder";
+    if (word == "vision" || word == "visual" || word == "v") return "vision";
+  }
+  return "";
+}
+
+std::span<const std::string_view> layer_words() { return kLayerWords; }
 
 std::optional<CanonicalName> canonical_name(std::string_view name) {
   static const Table kLayerTable = table_of(kInLayer);

@@ -7,18 +7,18 @@
 namespace tensordiff {
 namespace {
 
-Proposal propose(const MatchInput& input) {
+Result<Proposal> propose(const MatchInput& input) {
   std::unordered_map<std::string_view, std::size_t> by_name;
   by_name.reserve(input.free_b.size());
-  for (const std::size_t b : input.free_b) by_name.emplace(input.b.tensors[b].name, b);
+  for (const std::size_t b : input.free_b) by_name.emplace(input.names_b[b], b);
 
   Proposal proposal;
   for (const std::size_t a : input.free_a) {
-    const std::string& name = input.a.tensors[a].name;
+    const std::string& name = input.names_a[a];
     const auto found = by_name.find(name);
     if (found == by_name.end()) continue;
     Pair pair{.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}};
-    if (std::optional<LayerStage> place = parse_layer_stage(name)) {
+    if (std::optional<LayerStage> place = place_of(name, input.options)) {
       pair.layer = place->layer;
       pair.stage = std::move(place->stage);
     }

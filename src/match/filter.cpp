@@ -6,9 +6,7 @@
 #include "base/text.h"
 
 namespace tensordiff {
-namespace {
 
-// Whether `name` starts with `pattern`, in which '*' stands for any text.
 bool starts_with_glob(std::string_view name, std::string_view pattern) {
   const std::vector<std::string_view> pieces = split(pattern, '*');
   if (!name.starts_with(pieces[0])) return false;
@@ -20,8 +18,6 @@ bool starts_with_glob(std::string_view name, std::string_view pattern) {
   }
   return true;
 }
-
-}  // namespace
 
 struct NameFilter::Pattern {
   std::regex regex;

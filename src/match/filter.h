@@ -12,6 +12,9 @@
 
 namespace tensordiff {
 
+// Whether a name starts with a pattern, in which `*` stands for any text.
+bool starts_with_glob(std::string_view name, std::string_view pattern);
+
 class NameFilter {
  public:
   // `paths`: a name passes when it starts with one of these, in which `*` stands for any text; no

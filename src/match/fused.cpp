@@ -1,11 +1,8 @@
 // Pairs the parts of a tensor in which one side has fused what the other keeps apart: query, key
 // and value, gate and up, all the experts of a layer. One row for each part.
 
-#include <map>
-#include <set>
-
-#include "match/canonical.h"
 #include "match/matcher.h"
+#include "match/meaning.h"
 
 namespace tensordiff {
 namespace {
@@ -25,17 +22,6 @@ const std::vector<Fusion>& fusions() {
 }
 
 using ByMeaning = std::map<CanonicalName, std::size_t>;
-
-// A meaning that several tensors have is left out.
-ByMeaning by_meaning(const Catalog& catalog, const std::vector<std::size_t>& free) {
-  ByMeaning result;
-  std::set<CanonicalName> ambiguous;
-  for (const std::size_t tensor : free)
-    if (const auto meaning = canonical_name(catalog.tensors[tensor].name))
-      if (!result.emplace(*meaning, tensor).second) ambiguous.insert(*meaning);
-  for (const CanonicalName& meaning : ambiguous) result.erase(meaning);
-  return result;
-}
 
 // The tensors that one fused tensor could hold, with what to call each.
 struct Parts {
@@ -115,10 +101,10 @@ class Fused {
   Proposal& proposal_;
 };
 
-Proposal propose(const MatchInput& input) {
+Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
-  const ByMeaning a = by_meaning(input.a, input.free_a);
-  const ByMeaning b = by_meaning(input.b, input.free_b);
+  const ByMeaning a = meanings_of(input.names_a, input.free_a).tensors;
+  const ByMeaning b = meanings_of(input.names_b, input.free_b).tensors;
   Fused(input.a, input.b, true, proposal).find(a, b);
   Fused(input.b, input.a, false, proposal).find(b, a);
   return proposal;

@@ -4,87 +4,83 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text.h"
 #include "match/matcher.h"
-#include "match/words.h"
+#include "match/name_index.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr double kMargin = 0.1;                   // How much less alike all others have to be.
-constexpr std::size_t kComparisonsMax = 1 << 20;  // Names with one set of numbers, of a times of b.
+constexpr double kMargin = 0.1;  // How much less alike all others have to be.
+// Names looked at in all, and for one name at least. Where more share its words, which of them is
+// meant is not clear in any case.
+constexpr std::size_t kLooksMax = 1 << 22;
+constexpr std::size_t kLooksMin = 64;
 
-struct Entry {
-  std::size_t tensor;
-  NameWords name;
+struct Group {
+  std::vector<std::size_t> tensors;
+  std::vector<NameWords> names;
 };
-using ByNumbers = std::map<std::vector<std::string>, std::vector<Entry>>;
+using ByNumbers = std::map<std::vector<std::string>, Group>;
 
-ByNumbers by_numbers(const Catalog& catalog, const std::vector<std::size_t>& free) {
+ByNumbers by_numbers(const std::vector<std::string>& names, const std::vector<std::size_t>& free) {
   ByNumbers result;
   for (const std::size_t tensor : free) {
-    NameWords name = name_words(catalog.tensors[tensor].name);
-    std::vector<std::string> numbers = name.numbers;
-    result[std::move(numbers)].push_back({tensor, std::move(name)});
+    NameWords name = name_words(names[tensor]);
+    Group& group = result[name.numbers];
+    group.tensors.push_back(tensor);
+    group.names.push_back(std::move(name));
   }
   return result;
 }
-
-// The best of a row or column of scores, and the one after it.
-struct Best {
-  std::size_t index = 0;
-  double score = 0, next = 0;
-
-  void see(std::size_t candidate, double value) {
-    if (value > score) {
-      next = score, score = value, index = candidate;
-    } else {
-      next = std::max(next, value);
-    }
-  }
-  bool clear(double threshold) const { return score >= threshold && score - next >= kMargin; }
-};
 
 bool may_be_same(const Tensor& a, const Tensor& b) {
   if (!a.shards.empty() || !b.shards.empty() || !a.fault.empty() || !b.fault.empty()) return true;
   return a.elements() == b.elements();
 }
 
-void pair_group(const MatchInput& input, const std::vector<Entry>& a, const std::vector<Entry>& b,
-                Proposal& proposal) {
-  std::vector<Best> of_a(a.size()), of_b(b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      if (!may_be_same(input.a.tensors[a[i].tensor], input.b.tensors[b[j].tensor])) continue;
-      const double score = similarity(a[i].name, b[j].name);
-      of_a[i].see(j, score);
-      of_b[j].see(i, score);
-    }
-  }
-  const double threshold = input.options.fuzzy_threshold;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const std::size_t j = of_a[i].index;
-    if (!of_a[i].clear(threshold) || !of_b[j].clear(threshold) || of_b[j].index != i) continue;
-    proposal.pairs.push_back(
-        {.a = a[i].tensor, .b = b[j].tensor, .layer = {}, .stage = {}, .matched_by = {}});
-  }
-}
+class GroupPairing {
+ public:
+  GroupPairing(const MatchInput& input, const Group& a, const Group& b, std::size_t looks)
+      : input_(input), a_(a), b_(b), looks_(looks), index_a_(a.names), index_b_(b.names) {}
 
-Proposal propose(const MatchInput& input) {
-  const ByNumbers of_b = by_numbers(input.b, input.free_b);
-  Proposal proposal;
-  std::size_t left = kComparisonsMax;
-  for (const auto& [numbers, group] : by_numbers(input.a, input.free_a)) {
-    const auto found = of_b.find(numbers);
-    if (found == of_b.end()) continue;
-    const std::size_t cost = group.size() * found->second.size();
-    if (cost > left) {
-      proposal.notes.push_back("too many names have no partner to compare each with each");
-      break;
+  void pair(Proposal& proposal) {
+    for (std::size_t i = 0; i < a_.tensors.size(); ++i) {
+      const Likeliest found = index_b_.find(
+          a_.names[i], {kMargin, looks_, [&](std::size_t j) { return may_pair(i, j); }});
+      if (!clear(found)) continue;
+      const std::size_t j = found.index;
+      const Likeliest back = index_a_.find(
+          b_.names[j], {kMargin, looks_, [&](std::size_t k) { return may_pair(k, j); }});
+      if (!clear(back) || back.index != i) continue;
+      proposal.pairs.push_back(
+          {.a = a_.tensors[i], .b = b_.tensors[j], .layer = {}, .stage = {}, .matched_by = {}});
     }
-    left -= cost;
-    pair_group(input, group, found->second, proposal);
   }
+
+ private:
+  bool may_pair(std::size_t i, std::size_t j) const {
+    return may_be_same(input_.a.tensors[a_.tensors[i]], input_.b.tensors[b_.tensors[j]]);
+  }
+  bool clear(const Likeliest& found) const {
+    return found.complete && found.score >= input_.options.fuzzy_threshold && found.score > 0 &&
+           found.score - found.next >= kMargin;
+  }
+
+  const MatchInput& input_;
+  const Group& a_;
+  const Group& b_;
+  std::size_t looks_;
+  NameIndex index_a_, index_b_;
+};
+
+Result<Proposal> propose(const MatchInput& input) {
+  Proposal proposal;
+  if (input.free_a.empty() || input.free_b.empty()) return proposal;
+  const std::size_t looks = std::max(kLooksMax / input.free_a.size(), kLooksMin);
+  const ByNumbers of_b = by_numbers(input.names_b, input.free_b);
+  for (const auto& [numbers, group] : by_numbers(input.names_a, input.free_a))
+    if (const auto found = of_b.find(numbers); found != of_b.end())
+      GroupPairing(input, group, found->second, looks).pair(proposal);
   return proposal;
 }
 

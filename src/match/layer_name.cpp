@@ -29,13 +29,12 @@ std::string_view without_extension(std::string_view name) {
 
 // "12_query" as it stands, with nothing before it.
 std::optional<LayerStage> parse_plain(std::string_view text) {
-  LayerStage result;
+  int64_t layer = 0;
   const char* const end = text.data() + text.size();
-  const auto [after, error] = std::from_chars(text.data(), end, result.layer);
+  const auto [after, error] = std::from_chars(text.data(), end, layer);
   const bool has_stage = end - after >= 2 && *after == '_';
-  if (error != std::errc() || result.layer < 0 || !has_stage || text[0] == '-') return std::nullopt;
-  result.stage = std::string(after + 1, end);
-  return result;
+  if (error != std::errc() || layer < 0 || !has_stage || text[0] == '-') return std::nullopt;
+  return LayerStage{layer, std::string(after + 1, end), ""};
 }
 
 }  // namespace
@@ -56,6 +55,10 @@ std::optional<LayerStage> parse_layer_stage(std::string_view name) {
     if (dot == std::string_view::npos) return std::nullopt;
     start = dot + 1;
   }
+}
+
+std::optional<LayerStage> place_of(std::string_view name, const MatchOptions& options) {
+  return options.pattern ? options.pattern->place(name) : parse_layer_stage(name);
 }
 
 }  // namespace tensordiff

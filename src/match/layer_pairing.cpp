@@ -154,7 +154,8 @@ void pair_by_order(Progress& progress) {
 }
 
 // One note for each run of neighbouring layers that were paired for one reason.
-std::vector<std::string> notes_on(const std::map<int64_t, LayerPair>& pairs) {
+std::vector<std::string> notes_on(const std::map<int64_t, LayerPair>& pairs,
+                                  std::string_view noun) {
   std::vector<std::string> notes;
   for (auto first = pairs.begin(); first != pairs.end();) {
     auto last = first;
@@ -166,10 +167,10 @@ std::vector<std::string> notes_on(const std::map<int64_t, LayerPair>& pairs) {
     const LayerPair& to = last->second;
     notes.push_back(
         first == last
-            ? fmt::format("layer {} of b is compared with layer {} of a: {}", from.b, from.a,
+            ? fmt::format("{0} {1} of b is compared with {0} {2} of a: {3}", noun, from.b, from.a,
                           from.reason)
-            : fmt::format("layers {} to {} of b are compared with layers {} to {} of a: {}", from.b,
-                          to.b, from.a, to.a, from.reason));
+            : fmt::format("{0}s {1} to {2} of b are compared with {0}s {3} to {4} of a: {5}", noun,
+                          from.b, to.b, from.a, to.a, from.reason));
     first = next;
   }
   return notes;
@@ -177,29 +178,28 @@ std::vector<std::string> notes_on(const std::map<int64_t, LayerPair>& pairs) {
 
 }  // namespace
 
-LayerPairing pair_layers(const Catalog& a, const std::vector<Placed>& placed_a, const Catalog& b,
-                         const std::vector<Placed>& placed_b) {
-  Progress progress{layers_of(placed_a), layers_of(placed_b), {}, {}};
+LayerPairing pair_layers(const PlacedIn& a, const PlacedIn& b, const LayerSearch& search) {
+  Progress progress{layers_of(a.placed), layers_of(b.placed), {}, {}};
   progress.free_a.insert(progress.layers_a.begin(), progress.layers_a.end());
 
-  if (progress.layers_a.size() * progress.layers_b.size() <= kCellsMax) {
+  if (search.read_values && progress.layers_a.size() * progress.layers_b.size() <= kCellsMax) {
     Table<std::size_t> votes(progress.layers_a.size(), progress.layers_b.size());
     std::size_t heard = 0;
-    const auto witnesses_b = witnesses(placed_b);
-    for (const auto& [what, tensors_a] : witnesses(placed_a)) {
+    const auto witnesses_b = witnesses(b.placed);
+    for (const auto& [what, tensors_a] : witnesses(a.placed)) {
       const auto found = witnesses_b.find(what);
       if (found == witnesses_b.end() || heard == kWitnessesMax) continue;
-      if (a.tensors[tensors_a.begin()->second].elements() < kWitnessElementsMin) continue;
+      if (a.catalog.tensors[tensors_a.begin()->second].elements() < kWitnessElementsMin) continue;
       ++heard;
-      vote(fingerprints(a, tensors_a, progress.layers_a),
-           fingerprints(b, found->second, progress.layers_b), votes);
+      vote(fingerprints(a.catalog, tensors_a, progress.layers_a),
+           fingerprints(b.catalog, found->second, progress.layers_b), votes);
     }
     pair_by_votes(votes, progress);
   }
   pair_by_distance(progress);
   pair_by_order(progress);
 
-  LayerPairing pairing{{}, notes_on(progress.pairs)};
+  LayerPairing pairing{{}, notes_on(progress.pairs, search.noun)};
   for (const auto& [layer, pair] : progress.pairs) pairing.a_of_b.emplace(layer, pair.a);
   return pairing;
 }

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/catalog.h"
@@ -23,9 +24,19 @@ struct LayerPairing {
   std::vector<std::string> notes;  // Which layers were paired, and why so.
 };
 
+// The layers of one side.
+struct PlacedIn {
+  const Catalog& catalog;
+  const std::vector<Placed>& placed;
+};
+
+struct LayerSearch {
+  std::string_view noun = "layer";  // What the numbers count, for the notes.
+  bool read_values = true;
+};
+
 // Pairs the layers whose sampled values agree best. Where values cannot tell, those that keep the
 // distance of the layers that they could tell, and then the rest in order.
-LayerPairing pair_layers(const Catalog& a, const std::vector<Placed>& placed_a, const Catalog& b,
-                         const std::vector<Placed>& placed_b);
+LayerPairing pair_layers(const PlacedIn& a, const PlacedIn& b, const LayerSearch& search = {});
 
 }  // namespace tensordiff

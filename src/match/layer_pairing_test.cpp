@@ -51,7 +51,7 @@ Found pair(const Catalog& a, const Catalog& b) {
   for (const Pair& each : matching.value().pairs) {
     if (each.stage != "query") continue;
     const std::optional<LayerStage> place = parse_layer_stage(b.tensors[each.b].name);
-    found.layers.push_back(fmt::format("{}={}", place->layer, *each.layer));
+    found.layers.push_back(fmt::format("{}={}", *place->layer, *each.layer));
   }
   return found;
 }

@@ -3,7 +3,8 @@
 //
 // Folders that both sides have must agree; those of one side alone do not matter, as long as what
 // is left is clear: "rank_0/12_query" is "12_query" unless there is a "rank_1/12_query" too. Where
-// the two sides have no layer number in common, layers are paired first (layer_pairing.h).
+// the two sides have no layer number in common, layers are paired first (layer_pairing.h). A
+// pattern of the user's (--match-regex) takes the place of "{layer}_{stage}".
 
 #include <algorithm>
 #include <set>
@@ -32,10 +33,11 @@ struct Entry {
 
 using Entries = std::vector<Entry>;
 
-Entries parse_all(const Catalog& catalog, const std::vector<std::size_t>& free) {
+Entries parse_all(const std::vector<std::string>& names, const std::vector<std::size_t>& free,
+                  const MatchOptions& options) {
   Entries entries;
   for (const std::size_t tensor : free) {
-    std::optional<LayerStage> place = parse_layer_stage(catalog.tensors[tensor].name);
+    std::optional<LayerStage> place = place_of(names[tensor], options);
     if (!place) continue;
     // A folder on disk and a dictionary in a file are the same to a reader of names.
     std::ranges::replace(place->folder, '.', '/');
@@ -83,7 +85,7 @@ void settle_folders(Entries& a, Entries& b) {
 }
 
 bool share_a_layer(const Entries& a, const Entries& b) {
-  std::set<int64_t> layers;
+  std::set<std::optional<int64_t>> layers;  // Those without a number have "none" in common.
   for (const Entry& entry : a) layers.insert(entry.place.layer);
   return std::ranges::any_of(b, [&](const Entry& e) { return layers.contains(e.place.layer); });
 }
@@ -91,16 +93,21 @@ bool share_a_layer(const Entries& a, const Entries& b) {
 std::vector<Placed> placed(const Entries& entries) {
   std::vector<Placed> result;
   for (const Entry& entry : entries)
-    result.push_back(
-        {entry.tensor, entry.place.layer, fmt::format("{}/{}", entry.folder(), entry.place.stage)});
+    if (entry.place.layer)
+      result.push_back({entry.tensor, *entry.place.layer,
+                        fmt::format("{}/{}", entry.folder(), entry.place.stage)});
   return result;
 }
 
 // Gives the entries of b the layer numbers of a; those of layers without a partner are dropped.
 void renumber(const MatchInput& input, const Entries& a, Entries& b, Proposal& proposal) {
-  LayerPairing pairing = pair_layers(input.a, placed(a), input.b, placed(b));
-  std::erase_if(b, [&](const Entry& e) { return !pairing.a_of_b.contains(e.place.layer); });
-  for (Entry& entry : b) entry.place.layer = pairing.a_of_b.at(entry.place.layer);
+  const std::vector<Placed> placed_a = placed(a), placed_b = placed(b);
+  LayerPairing pairing =
+      pair_layers({input.a, placed_a}, {input.b, placed_b}, {"layer", input.options.read_values});
+  std::erase_if(
+      b, [&](const Entry& e) { return e.place.layer && !pairing.a_of_b.contains(*e.place.layer); });
+  for (Entry& entry : b)
+    if (entry.place.layer) entry.place.layer = pairing.a_of_b.at(*entry.place.layer);
   proposal.notes = std::move(pairing.notes);
 }
 
@@ -116,10 +123,11 @@ class Ambiguities {
  public:
   void add(char side, const Catalog& catalog, std::span<const Entry> group) {
     if (count_++ > 0) return;
-    example_ = fmt::format("both '{}' and '{}' of {} are stage {} of layer {}",
-                           printable(catalog.tensors[group[0].tensor].name),
-                           printable(catalog.tensors[group[1].tensor].name), side,
-                           printable(group[0].place.stage), group[0].place.layer);
+    const LayerStage& place = group[0].place;
+    example_ = fmt::format(
+        "both '{}' and '{}' of {} are stage {}", printable(catalog.tensors[group[0].tensor].name),
+        printable(catalog.tensors[group[1].tensor].name), side, printable(place.stage));
+    if (place.layer) example_ += fmt::format(" of layer {}", *place.layer);
   }
   void tell(std::vector<std::string>& notes) const {
     if (count_ == 1) notes.push_back(example_ + ": neither is paired by layer and stage");
@@ -135,9 +143,9 @@ class Ambiguities {
   std::string example_;
 };
 
-Proposal propose(const MatchInput& input) {
-  Entries a = parse_all(input.a, input.free_a);
-  Entries b = parse_all(input.b, input.free_b);
+Result<Proposal> propose(const MatchInput& input) {
+  Entries a = parse_all(input.names_a, input.free_a, input.options);
+  Entries b = parse_all(input.names_b, input.free_b, input.options);
   Proposal proposal;
   if (a.empty() || b.empty()) return proposal;
   settle_folders(a, b);

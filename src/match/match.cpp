@@ -2,19 +2,19 @@
 // which a model computes them.
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 #include <tuple>
 #include <unordered_set>
 
 #include "base/text.h"
+#include "match/canonical.h"
 #include "match/matcher.h"
-#include "match/words.h"
+#include "match/nearest.h"
+#include "match/renumber.h"
 
 namespace tensordiff {
 namespace {
-
-// Names that are compared to say what is nearest to what is left; more would take seconds.
-constexpr std::size_t kLikenessesMax = 1 << 20;
 
 std::string known_names() {
   std::string names;
@@ -59,16 +59,31 @@ class Taken {
   std::vector<bool> taken_;
 };
 
-std::size_t rank_of_stage(std::string_view stage) {
+// Where a stage stands in its layer, and which call of it was recorded: "query_2" is the third.
+struct StagePlace {
+  std::size_t rank = 0;  // All beyond the known stages have one, and go by name.
+  uint64_t call = 0;
+};
+
+StagePlace place_of_stage(std::string_view stage) {
   const auto stages = known_stages();
-  return static_cast<std::size_t>(std::ranges::find(stages, stage) - stages.begin());
+  StagePlace place;
+  const std::size_t end = stage.find_last_not_of("0123456789");
+  if (end != std::string_view::npos && end > 0 && end + 1 < stage.size() && stage[end] == '_') {
+    const std::string_view digits = stage.substr(end + 1);
+    std::from_chars(digits.data(), digits.data() + digits.size(), place.call);
+    stage = stage.substr(0, end);
+  }
+  place.rank = static_cast<std::size_t>(std::ranges::find(stages, stage) - stages.begin());
+  return place;
 }
 
 void sort_for_display(std::vector<Pair>& pairs) {
   const auto key = [](const Pair& pair) {
-    // All stages beyond the known ones have one rank and go by name.
-    return std::tuple(!pair.layer.has_value(), pair.layer.value_or(0), rank_of_stage(pair.stage),
-                      std::string_view(pair.stage), pair.a);
+    const StagePlace place = place_of_stage(pair.stage);
+    const bool known = place.rank < known_stages().size();
+    return std::tuple(!pair.layer.has_value(), pair.layer.value_or(0), place.rank,
+                      known ? place.call : 0, std::string_view(pair.stage), pair.a);
   };
   std::ranges::sort(pairs, [&](const Pair& x, const Pair& y) {
     const auto section = [](const Pair& pair) {
@@ -79,70 +94,114 @@ void sort_for_display(std::vector<Pair>& pairs) {
   });
 }
 
-std::optional<int64_t> layer_of(const Catalog& catalog, std::size_t tensor) {
-  const auto place = parse_layer_stage(catalog.tensors[tensor].name);
-  return place ? std::optional(place->layer) : std::nullopt;
+// Whether names speak of what modules put out, and not of weights.
+bool holds_activations(const Catalog& catalog) {
+  return std::ranges::none_of(catalog.tensors, [](const Tensor& tensor) {
+    const std::optional<CanonicalName> meaning = canonical_name(tensor.name);
+    return meaning && !meaning->parameter.empty();
+  });
 }
+
+// Which layer a tensor belongs to, as far as its name says so.
+class Layers {
+ public:
+  Layers(const Catalog& catalog, const MatchOptions& options)
+      : catalog_(catalog), options_(options), activations_(holds_activations(catalog)) {}
+
+  std::optional<int64_t> of(std::size_t tensor) const {
+    const std::string& name = catalog_.tensors[tensor].name;
+    if (const auto place = place_of(name, options_)) return place->layer;
+    // A layer that a dump has not is no loss; a layer that a model has not is.
+    const auto meaning = activations_ ? canonical_name(name) : std::nullopt;
+    if (!meaning || meaning->layer == CanonicalName::kNone) return std::nullopt;
+    return meaning->layer;
+  }
+
+ private:
+  const Catalog& catalog_;
+  const MatchOptions& options_;
+  bool activations_;
+};
 
 // What is left of one side. `side` tells which tensor of a pair is of that side.
 std::vector<Leftover> leftovers(const Catalog& catalog, const std::vector<std::size_t>& free,
-                                const std::vector<Pair>& pairs, std::size_t Pair::*side) {
+                                const std::vector<Pair>& pairs, std::size_t Pair::*side,
+                                const MatchOptions& options) {
+  if (free.empty()) return {};
+  const Layers layers(catalog, options);
   std::unordered_set<int64_t> present;
   for (const Pair& pair : pairs)
-    if (const auto layer = layer_of(catalog, pair.*side)) present.insert(*layer);
+    if (const auto layer = layers.of(pair.*side)) present.insert(*layer);
   std::vector<Leftover> left;
   for (const std::size_t tensor : free) {
-    const auto layer = present.empty() ? std::nullopt : layer_of(catalog, tensor);
+    const auto layer = present.empty() ? std::nullopt : layers.of(tensor);
     left.push_back({tensor, layer && !present.contains(*layer)});
   }
   return left;
 }
 
-// So that whoever reads of an unpaired tensor sees what it may have been meant for.
-void find_nearest(const Catalog& own, const Catalog& other, std::vector<Leftover>& leftovers) {
-  if (leftovers.size() * other.tensors.size() > kLikenessesMax) return;
-  std::vector<NameWords> words;
-  for (const Tensor& tensor : other.tensors)
-    words.push_back(leftovers.empty() ? NameWords{} : name_words(tensor.name));
-  for (Leftover& left : leftovers) {
-    const NameWords name = name_words(own.tensors[left.tensor].name);
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const double likeness = similarity(name, words[i]);
-      if (likeness <= left.likeness) continue;
-      left.nearest = i;
-      left.likeness = likeness;
-    }
-  }
+std::vector<std::string> names_of(const Catalog& catalog) {
+  std::vector<std::string> names;
+  names.reserve(catalog.tensors.size());
+  for (const Tensor& tensor : catalog.tensors) names.push_back(tensor.name);
+  return names;
 }
+
+// Adds what a strategy proposes, but for tensors that have a partner already.
+class Chain {
+ public:
+  Chain(const MatchInput& input, Matching& matching)
+      : taken_a_(input.a), taken_b_(input.b), matching_(matching) {}
+
+  Result<void> run(const Matcher& matcher, MatchInput& input) {
+    Proposal proposal = TRY(matcher.propose(input));
+    for (Pair& pair : proposal.pairs) {
+      // A strategy that claims a tensor twice is wrong about one of them; the first stands.
+      // One that holds several, section by section, may have as many partners.
+      const bool claimed_a = taken_a_.has(pair.a) && !pair.section_a && !pair.tied;
+      const bool claimed_b = taken_b_.has(pair.b) && !pair.section_b && !pair.tied;
+      assert(!claimed_a && !claimed_b);
+      if (claimed_a || claimed_b) continue;
+      taken_a_.add(pair.a);
+      taken_b_.add(pair.b);
+      pair.matched_by = matcher.name;
+      matching_.pairs.push_back(std::move(pair));
+    }
+    for (std::string& note : proposal.notes) matching_.notes.push_back(std::move(note));
+    taken_a_.remove_from(input.free_a);
+    taken_b_.remove_from(input.free_b);
+    return {};
+  }
+
+ private:
+  Taken taken_a_, taken_b_;
+  Matching& matching_;
+};
 
 }  // namespace
 
 Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& options) {
   const std::vector<const Matcher*> chain = TRY(chain_of(options));
-  MatchInput input{a, b, all_of(a), all_of(b), options};
-  Taken taken_a(a), taken_b(b);
+  Renumbering renumbering = renumber(a, b, options);
   Matching matching;
-  for (const Matcher* matcher : chain) {
-    Proposal proposal = matcher->propose(input);
-    for (Pair& pair : proposal.pairs) {
-      // A strategy that claims a tensor twice is wrong about one of them; the first stands.
-      // One that holds several, section by section, may have as many partners.
-      const bool claimed_a = taken_a.has(pair.a) && !pair.section_a;
-      const bool claimed_b = taken_b.has(pair.b) && !pair.section_b;
-      assert(!claimed_a && !claimed_b);
-      if (claimed_a || claimed_b) continue;
-      taken_a.add(pair.a);
-      taken_b.add(pair.b);
-      pair.matched_by = matcher->name;
-      matching.pairs.push_back(std::move(pair));
-    }
-    for (std::string& note : proposal.notes) matching.notes.push_back(std::move(note));
-    taken_a.remove_from(input.free_a);
-    taken_b.remove_from(input.free_b);
-  }
+  MatchInput input{.a = a,
+                   .b = b,
+                   .free_a = all_of(a),
+                   .free_b = all_of(b),
+                   .options = options,
+                   .names_a = names_of(a),
+                   .names_b = std::move(renumbering.names_b)};
+  Chain pairing(input, matching);
+  for (const Matcher* matcher : chain) TRY(pairing.run(*matcher, input));
+  // What was renumbered matters where it made a pair.
+  if (std::ranges::any_of(matching.pairs, [&](const Pair& pair) {
+        return input.names_b[pair.b] != b.tensors[pair.b].name;
+      }))
+    matching.notes.insert(matching.notes.begin(), renumbering.notes.begin(),
+                          renumbering.notes.end());
   sort_for_display(matching.pairs);
-  matching.only_a = leftovers(a, input.free_a, matching.pairs, &Pair::a);
-  matching.only_b = leftovers(b, input.free_b, matching.pairs, &Pair::b);
+  matching.only_a = leftovers(a, input.free_a, matching.pairs, &Pair::a, options);
+  matching.only_b = leftovers(b, input.free_b, matching.pairs, &Pair::b, options);
   find_nearest(a, b, matching.only_a);
   find_nearest(b, a, matching.only_b);
   return matching;

@@ -68,7 +68,7 @@ TEST(ParseLayerStage, ReadsLayerStageAndFolder) {
   };
   for (const auto& [name, expected] : cases) {
     const std::optional<LayerStage> place = parse_layer_stage(name);
-    EXPECT_EQ(place ? fmt::format("{}|{}|{}", place->folder, place->layer, place->stage) : "none",
+    EXPECT_EQ(place ? fmt::format("{}|{}|{}", place->folder, *place->layer, place->stage) : "none",
               expected)
         << name;
   }
@@ -190,8 +190,24 @@ TEST(Match, RunsOnlyTheStrategiesAskedFor) {
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(
       unknown.error().message(),
-      "no matching strategy is called 'psychic'; there are: manual, layer-stage, exact, prefix, "
-      "conventions, fused, fuzzy, shape, value");
+      "no matching strategy is called 'psychic'; there are: manual, exec, layer-stage, exact, "
+      "prefix, conventions, fused, tied, fuzzy, shape, value, fused-value");
+}
+
+TEST(Match, ReadsLayerAndStageByAPatternOfTheUsers) {
+  const Catalog a = catalog_of({"L1-key.aa", "L1-query.aa", "other.aa"});
+  const Catalog b = catalog_of({"b/L1-query.77", "other.77", "b/L1-key.77", "0_x"});
+  MatchOptions options{.strategies = {"layer-stage"}};
+  options.pattern = NamePattern::make("L(?<layer>[0-9]+)-(?<stage>[a-z]+)").value();
+  const Matching matching = matched(a, b, options);
+  EXPECT_EQ(pairs_of(a, b, matching), (Names{"L1-query.aa=b/L1-query.77 (layer-stage)",
+                                             "L1-key.aa=b/L1-key.77 (layer-stage)"}));
+  EXPECT_EQ(matching.pairs[0].layer, 1);
+  EXPECT_EQ(matching.pairs[0].stage, "query");
+  options.pattern = NamePattern::make("(?<key>[a-z]+)\\.[0-9a-z]+$").value();
+  const Matching by_key = matched(a, b, options);
+  EXPECT_EQ(by_key.pairs.size(), 3U);
+  EXPECT_FALSE(by_key.pairs[0].layer.has_value());
 }
 
 TEST(Match, PairsFiftyThousandNamesAtOnce) {

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "match/name_pattern.h"
 #include "match/pairs_file.h"
 #include "tensor/catalog.h"
 
@@ -24,6 +26,8 @@ struct Pair {
   std::string_view matched_by;
   // Which part of the tensor is meant, where it holds several that the other side keeps apart.
   std::optional<Section> section_a = std::nullopt, section_b = std::nullopt;
+  // One side stores once what the other has twice, so that a tensor may have a partner already.
+  bool tied = false;
 };
 
 // A tensor without a partner.
@@ -31,7 +35,8 @@ struct Leftover {
   std::size_t tensor = 0;
   // It belongs to a layer of which the other side has nothing at all: not dumped, not missing.
   bool layer_absent = false;
-  // The tensor of the other side whose name is most like its own, and how alike, 0 to 1.
+  // The tensor of the other side whose name is most like its own, and how alike, 0 to 1. Where no
+  // word is the same, one of its shape; nothing where there is none either.
   std::optional<std::size_t> nearest = std::nullopt;
   double likeness = 0;
 
@@ -46,10 +51,13 @@ struct Matching {
 };
 
 struct MatchOptions {
-  std::vector<std::string> strategies;  // Names of matchers; empty: all, in order.
-  std::vector<NamePair> pairs = {};     // What the user said belongs together.
-  bool read_values = true;              // False: names and shapes only.
-  double fuzzy_threshold = 0.6;         // How alike names must be, from 0 to 1.
+  std::vector<std::string> strategies;                // Names of matchers; empty: all, in order.
+  std::vector<NamePair> pairs = {};                   // What the user said belongs together.
+  bool read_values = true;                            // False: names and shapes only.
+  double fuzzy_threshold = 0.6;                       // How alike names must be, from 0 to 1.
+  std::optional<NamePattern> pattern = std::nullopt;  // Where layer and stage stand in a name.
+  // Is run to pair tensors; empty: none. Only ever a name that the user gave on the command line.
+  std::string program = {};
 };
 
 // What a strategy sees: both inputs, and which of their tensors are still free.
@@ -59,6 +67,10 @@ struct MatchInput {
   std::vector<std::size_t> free_a;
   std::vector<std::size_t> free_b;
   const MatchOptions& options;
+  // What to know the tensors by: their names, but that layers and calls of b which are numbered
+  // from elsewhere have the numbers of a (renumber.h).
+  std::vector<std::string> names_a = {};
+  std::vector<std::string> names_b = {};
 };
 
 struct Proposal {
@@ -69,24 +81,28 @@ struct Proposal {
 struct Matcher {
   std::string_view name;
   std::string_view summary;  // When it pairs two tensors, in one line.
-  Proposal (*propose)(const MatchInput& input);
+  Result<Proposal> (*propose)(const MatchInput& input);
 };
 
 namespace matchers {
 
 extern const Matcher manual;
+extern const Matcher exec;
 extern const Matcher layer_stage;
 extern const Matcher exact;
 extern const Matcher prefix;
 extern const Matcher conventions;
 extern const Matcher fused;
+extern const Matcher tied;
 extern const Matcher fuzzy;
 extern const Matcher shape;
 extern const Matcher value;
+extern const Matcher fused_value;
 
 // Tried in this order: the more a strategy knows of a name's meaning, the sooner.
-inline constexpr const Matcher* kAll[] = {&manual, &layer_stage, &exact, &prefix, &conventions,
-                                          &fused,  &fuzzy,       &shape, &value};
+inline constexpr const Matcher* kAll[] = {&manual, &exec,        &layer_stage, &exact,
+                                          &prefix, &conventions, &fused,       &tied,
+                                          &fuzzy,  &shape,       &value,       &fused_value};
 
 }  // namespace matchers
 
@@ -101,10 +117,12 @@ std::span<const std::string_view> known_stages();
 
 // What a name says of where in a model its tensor belongs: "12_query", "rank_0/12_query".
 struct LayerStage {
-  int64_t layer = 0;
+  std::optional<int64_t> layer;  // Only a pattern of the user's may do without.
   std::string stage;
   std::string folder;  // What stands before it, "" for none.
 };
 std::optional<LayerStage> parse_layer_stage(std::string_view name);
+// The same by the pattern of the user where there is one.
+std::optional<LayerStage> place_of(std::string_view name, const MatchOptions& options);
 
 }  // namespace tensordiff

@@ -29,11 +29,11 @@ std::string_view without_wrappers(std::string_view name) {
 }
 
 // What all names of a side start with, up to and with a dot or slash.
-std::string_view common_start(const Catalog& catalog) {
-  if (catalog.tensors.size() < 2) return {};
-  std::string_view common = catalog.tensors[0].name;
-  for (const Tensor& tensor : catalog.tensors) {
-    const auto parts = std::ranges::mismatch(common, tensor.name);
+std::string_view common_start(const std::vector<std::string>& names) {
+  if (names.size() < 2) return {};
+  std::string_view common = names[0];
+  for (const std::string& name : names) {
+    const auto parts = std::ranges::mismatch(common, name);
     common = common.substr(0, static_cast<std::size_t>(parts.in1 - common.begin()));
   }
   const std::size_t end = common.find_last_of("./");
@@ -43,24 +43,24 @@ std::string_view common_start(const Catalog& catalog) {
 // By what is left of the name. Nothing where two names leave the same.
 using ByCore = std::unordered_map<std::string_view, std::optional<std::size_t>>;
 
-ByCore by_core(const Catalog& catalog, const std::vector<std::size_t>& free) {
-  const std::string_view common = common_start(catalog);
+ByCore by_core(const std::vector<std::string>& names, const std::vector<std::size_t>& free) {
+  const std::string_view common = common_start(names);
   ByCore result;
   for (const std::size_t tensor : free) {
-    const std::string_view name = catalog.tensors[tensor].name;
+    const std::string_view name = names[tensor];
     const auto [at, first] = result.emplace(without_wrappers(name.substr(common.size())), tensor);
     if (!first) at->second.reset();
   }
   return result;
 }
 
-Proposal propose(const MatchInput& input) {
-  const ByCore of_b = by_core(input.b, input.free_b);
-  const ByCore of_a = by_core(input.a, input.free_a);
-  const std::string_view common = common_start(input.a);
+Result<Proposal> propose(const MatchInput& input) {
+  const ByCore of_b = by_core(input.names_b, input.free_b);
+  const ByCore of_a = by_core(input.names_a, input.free_a);
+  const std::string_view common = common_start(input.names_a);
   Proposal proposal;
   for (const std::size_t a : input.free_a) {
-    const std::string_view name = input.a.tensors[a].name;
+    const std::string_view name = input.names_a[a];
     const std::string_view core = without_wrappers(name.substr(common.size()));
     const auto found = of_b.find(core);
     if (found == of_b.end() || !found->second || !of_a.at(core)) continue;

@@ -1,7 +1,8 @@
 // A rank stands in a name as a word of its own with a number: rank_0, rank0, tp_rank_00,
 // mp_rank_00_000 (of which the second number is the stage of a pipeline), model-rank-3. Words that
-// say tensor parallel win over a plain rank. Other kinds of ranks (dp, pp, ep, cp) hold other
-// samples, layers, experts or tokens, and are part of the name.
+// say tensor parallel win over a plain rank or a data parallel one; of these, too, the values tell
+// copies from pieces. Other kinds of ranks (pp, ep, cp) hold other layers, experts or tokens, and
+// are part of the name.
 
 #include "match/ranks.h"
 
@@ -27,8 +28,8 @@ constexpr std::array<std::string_view, 8> kTensorParallel = {
     "tp",
     "mp",
 };
-constexpr std::array<std::string_view, 1> kPlain = {"rank"};
-constexpr std::array<std::string_view, 5> kOtherKinds = {"dp_", "pp_", "ep_", "cp_", "lora_"};
+constexpr std::array<std::string_view, 4> kPlain = {"data_parallel_rank", "dp_rank", "dp", "rank"};
+constexpr std::array<std::string_view, 4> kOtherKinds = {"pp_", "ep_", "cp_", "lora_"};
 constexpr std::size_t kDigitsMax = 6;
 
 bool is_separator(char c) { return c == '/' || c == '.' || c == '_' || c == '-'; }
@@ -155,7 +156,7 @@ std::string ranks_text(const Group& group) {
 std::optional<RankName> parse_rank(std::string_view name) {
   const std::string text = lower(name);
   if (text.find("rank") == std::string::npos && text.find("tp") == std::string::npos &&
-      text.find("mp") == std::string::npos)
+      text.find("mp") == std::string::npos && text.find("dp") == std::string::npos)
     return std::nullopt;
   if (std::optional<RankName> found = find_word(name, text, kTensorParallel)) return found;
   return find_word(name, text, kPlain);

@@ -39,7 +39,7 @@ ByShape by_shape(const Catalog& catalog, const std::vector<std::size_t>& free) {
   return result;
 }
 
-Proposal propose(const MatchInput& input) {
+Result<Proposal> propose(const MatchInput& input) {
   const ByShape of_b = by_shape(input.b, input.free_b);
   Proposal proposal;
   for (const auto& [key, a] : by_shape(input.a, input.free_a)) {

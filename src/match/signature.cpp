@@ -1,5 +1,6 @@
-// The signature is the mean over all elements of five functions of x / s, s being the largest
-// magnitude: x, |x|, x^2, x^3 and sqrt|x|. Sums do not depend on the order of the elements.
+// The signature is the mean over all elements of five functions of x: x, |x|, x^2, x^3 and sqrt|x|.
+// Sums do not depend on the order of the elements. The sixth power of any float32 is a double; a
+// larger one makes a distance that is not a number, which is never near.
 //
 // The mean of n values of deviation d is known to d / sqrt(n). Two tensors drawn from one
 // distribution differ by about that much, so their distance, counted in such errors, is about 1;
@@ -10,21 +11,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tensor/reader.h"
+#include "tensor/shards.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr std::size_t kPiece = 1 << 14;
 
-std::array<double, 5> features(double x) {
-  const double size = std::abs(x);
-  return {x, size, x * x, x * x * x, std::sqrt(size)};
-}
-
-// Calls see(value) for each finite element; false where it cannot be read.
+// Calls see(value, position) for each element; false where it cannot be read.
 template <class See>
 bool for_each_value(const View& view, See see) {
   const Result<Reader> reader = Reader::open(view);
@@ -35,45 +31,70 @@ bool for_each_value(const View& view, See see) {
   for (uint64_t first = 0; first < count; first += kPiece) {
     const std::size_t piece = std::min<uint64_t>(kPiece, count - first);
     reader.value().values(first, piece, values.data());
-    for (std::size_t i = 0; i < piece * parts; ++i)
-      if (std::isfinite(values[i])) see(values[i]);
+    for (std::size_t i = 0; i < piece * parts; ++i) see(values[i], first + i / parts);
   }
   return reader.value().intact();
 }
 
 }  // namespace
 
-Signature signature_of(const Tensor& tensor, uint64_t elements_max) {
-  const uint64_t count = tensor.elements();
-  // What ranks hold together depends on how it is put together.
-  if (!tensor.fault.empty() || !tensor.shards.empty() || count == 0 || count > elements_max)
-    return {};
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  uint64_t finite = 0;
-  const bool read = for_each_value(tensor.view, [&](double value) {
-    low = std::min(low, value), high = std::max(high, value), ++finite;
-  });
-  const double scale = std::max(std::abs(low), std::abs(high));
-  if (!read || finite == 0 || scale == 0) return {};
+void Moments::add(double value) {
+  if (!std::isfinite(value)) return;
+  const double size = std::abs(value);
+  const std::array<double, 5> found = {value, size, value * value, value * value * value,
+                                       std::sqrt(size)};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    sums[i] += found[i];
+    squares[i] += found[i] * found[i];
+  }
+  ++finite;
+  low = std::min(low, value);
+  high = std::max(high, value);
+}
 
-  std::array<double, 5> sums{}, squares{};
-  for_each_value(tensor.view, [&](double value) {
-    const std::array<double, 5> found = features(value / scale);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      sums[i] += found[i];
-      squares[i] += found[i] * found[i];
-    }
-  });
-  Signature signature{count, {}, {}, low < high};
-  const double n = static_cast<double>(finite);
-  // Back to the units of the tensor, so that another scale is another signature.
-  const std::array<double, 5> units = features(scale);
+void Moments::add(const Moments& other) {
+  elements += other.elements;
+  finite += other.finite;
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    const double mean = sums[i] / n;
-    signature.means[i] = mean * units[i];
-    signature.deviations[i] = std::sqrt(std::max(0.0, squares[i] / n - mean * mean)) * units[i];
+    sums[i] += other.sums[i];
+    squares[i] += other.squares[i];
+  }
+  low = std::min(low, other.low);
+  high = std::max(high, other.high);
+}
+
+Signature signature_of(const Moments& moments) {
+  if (moments.finite == 0) return {};
+  Signature signature{moments.elements, {}, {}, moments.low < moments.high};
+  const double n = static_cast<double>(moments.finite);
+  for (std::size_t i = 0; i < moments.sums.size(); ++i) {
+    const double mean = moments.sums[i] / n;
+    signature.means[i] = mean;
+    signature.deviations[i] = std::sqrt(std::max(0.0, moments.squares[i] / n - mean * mean));
   }
   return signature;
+}
+
+Signature signature_of(const Tensor& tensor, uint64_t elements_max) {
+  if (!tensor.fault.empty()) return {};
+  Moments moments;
+  for (const View& view : distinct_shards(tensor)) {
+    moments.elements += view.elements();
+    if (moments.elements > elements_max) return {};
+    if (!for_each_value(view, [&](double value, uint64_t) { moments.add(value); })) return {};
+  }
+  return signature_of(moments);
+}
+
+std::vector<Moments> moments_along(const View& view, std::size_t axis) {
+  const uint64_t size = view.shape[axis];
+  uint64_t inner = 1;
+  for (std::size_t i = axis + 1; i < view.shape.size(); ++i) inner *= view.shape[i];
+  std::vector<Moments> result(size);
+  for (Moments& moments : result) moments.elements = view.elements() / size;
+  const bool read = for_each_value(
+      view, [&](double value, uint64_t position) { result[position / inner % size].add(value); });
+  return read ? result : std::vector<Moments>{};
 }
 
 double distance(const Signature& a, const Signature& b) {

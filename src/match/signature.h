@@ -4,20 +4,40 @@
 #pragma once
 
 #include <array>
+#include <limits>
+#include <vector>
 
 #include "tensor/tensor.h"
 
 namespace tensordiff {
 
+// Sums over elements. They add up where tensors are put together.
+struct Moments {
+  uint64_t elements = 0;
+  uint64_t finite = 0;
+  std::array<double, 5> sums{}, squares{};  // Of functions of the elements; see signature.cpp.
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  void add(double value);
+  void add(const Moments& other);
+};
+
 struct Signature {
   uint64_t elements = 0;               // Of all shards; 0 where it cannot be told.
-  std::array<double, 5> means{};       // Of functions of the elements; see signature.cpp.
+  std::array<double, 5> means{};       // Of those functions.
   std::array<double, 5> deviations{};  // Of the same.
   bool varied = false;                 // Not one value all over.
 };
 
-// Reads the whole tensor, unless it is larger than `elements_max`.
+Signature signature_of(const Moments& moments);
+
+// Reads the whole tensor, unless it is larger than `elements_max`. What several ranks hold counts
+// once.
 Signature signature_of(const Tensor& tensor, uint64_t elements_max);
+
+// The moments at each index of an axis; none where the view cannot be read.
+std::vector<Moments> moments_along(const View& view, std::size_t axis);
 
 // How many standard errors the two are apart: about 1 or more for different tensors, even of one
 // distribution; about the size of the rounding, relative, where they hold the same elements.

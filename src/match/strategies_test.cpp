@@ -4,53 +4,13 @@
 #include <cmath>
 
 #include "match/canonical.h"
-#include "match/matcher.h"
 #include "match/pairs_file.h"
 #include "match/signature.h"
+#include "match/test_catalogs.h"
 #include "match/words.h"
-#include "tensor/test_views.h"
 
 namespace tensordiff {
 namespace {
-
-using Names = std::vector<std::string>;
-
-struct Named {
-  std::string name;
-  Shape shape;
-  unsigned seed;
-};
-
-Catalog catalog_of(const std::vector<Named>& tensors) {
-  Catalog catalog;
-  for (const Named& each : tensors)
-    catalog.tensors.push_back({each.name, noise_view(each.shape, each.seed), ""});
-  return catalog;
-}
-
-// Every tensor with the same shape and other values.
-Catalog catalog_of(const Names& names) {
-  std::vector<Named> tensors;
-  for (const std::string& name : names)
-    tensors.push_back({name, {4, 4}, static_cast<unsigned>(tensors.size())});
-  return catalog_of(tensors);
-}
-
-Names pairs_of(const Matcher& matcher, const Catalog& a, const Catalog& b,
-               MatchOptions options = {}) {
-  options.strategies = {std::string(matcher.name)};
-  const Result<Matching> matching = match(a, b, options);
-  EXPECT_TRUE(matching.ok());
-  Names result;
-  for (const Pair& pair : matching.value().pairs) {
-    std::string text = a.tensors[pair.a].name;
-    if (pair.section_a) text += "[" + pair.section_a->label + "]";
-    text += "=" + b.tensors[pair.b].name;
-    if (pair.section_b) text += "[" + pair.section_b->label + "]";
-    result.push_back(std::move(text));
-  }
-  return result;
-}
 
 TEST(CanonicalName, IsTheSameForNamesThatMeanTheSame) {
   const std::vector<Names> groups = {
@@ -68,6 +28,11 @@ TEST(CanonicalName, IsTheSameForNamesThatMeanTheSame) {
       {"lm_head.weight", "output.weight", "output_layer.weight"},
       {"transformer.h.0", "layers.0.output", "blk.0.l_out"},
       {"layers.1.block_sparse_moe.experts.3.w1.weight", "layers.1.mlp.experts.3.gate_proj.weight"},
+      {"model.layers.1.mlp.shared_experts.up_proj.weight", "blk.1.ffn_up_shexp.weight"},
+      {"model.layers.1.self_attn.kv_a_proj_with_mqa.weight", "blk.1.attn_kv_a_mqa.weight"},
+      {"backbone.layers.1.mixer.dt_proj.weight", "blk.1.ssm_dt.weight"},
+      {"encoder.block.1.layer.0.SelfAttention.q.weight", "enc.blk.1.attn_q.weight"},
+      {"vit.embeddings.patch_embeddings.projection.weight", "patch_embed.proj.weight"},
   };
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (const std::string& name : groups[i]) {
@@ -103,6 +68,20 @@ TEST(Conventions, PairsWhatMeansTheSameAndLeavesWhatIsAmbiguous) {
   EXPECT_EQ(pairs_of(matchers::conventions, catalog_of(Names{"layers.0.wq", "wte"}),
                      catalog_of(Names{"blk.0.attn_q", "layers.0.q_proj", "embed_tokens"})),
             Names{"wte=embed_tokens"});
+}
+
+// T5 and its like: the same parts in both towers.
+TEST(Conventions, TellsAnEncoderFromADecoder) {
+  EXPECT_EQ(pairs_of(matchers::conventions,
+                     catalog_of(Names{"encoder.block.0.layer.0.SelfAttention.q.weight",
+                                      "decoder.block.0.layer.0.SelfAttention.q.weight"}),
+                     catalog_of(Names{"dec.blk.0.attn_q.weight", "enc.blk.0.attn_q.weight"})),
+            (Names{"encoder.block.0.layer.0.SelfAttention.q.weight=enc.blk.0.attn_q.weight",
+                   "decoder.block.0.layer.0.SelfAttention.q.weight=dec.blk.0.attn_q.weight"}));
+  // A side that has one of them only need not say which.
+  EXPECT_EQ(pairs_of(matchers::conventions, catalog_of(Names{"bert.encoder.layer.0.output.dense"}),
+                     catalog_of(Names{"layers.0.mlp.fc2"})),
+            Names{"bert.encoder.layer.0.output.dense=layers.0.mlp.fc2"});
 }
 
 TEST(Fused, PairsEachPart) {
@@ -208,6 +187,54 @@ TEST(Manual, PairsWhatTheUserSaid) {
   const Result<Matching> missing = match(a, b, {.strategies = {"manual"}, .pairs = {{"x", "z"}}});
   EXPECT_EQ(missing.value().notes, Names{"the pair 'x' and 'z' was not made: b has no such tensor, "
                                          "or it is in another pair"});
+}
+
+// As the report calls the parts of fused tensors, so that what was saved can be read.
+TEST(Manual, PairsPartsAndTiedTensors) {
+  const Catalog whole = catalog_of({{"qkv", {12, 4}, 1}, {"embed", {4, 4}, 2}});
+  const Catalog apart = catalog_of({{"v", {4, 4}, 3},
+                                    {"q", {4, 4}, 4},
+                                    {"k", {4, 4}, 5},
+                                    {"embed", {4, 4}, 6},
+                                    {"head", {4, 4}, 7}});
+  const MatchOptions options{.strategies = {"manual"},
+                             .pairs = {{"qkv[v]", "v"},
+                                       {"qkv[q]", "q"},
+                                       {"qkv[k]", "k"},
+                                       {"embed", "embed"},
+                                       {"embed", "head"}}};
+  const Result<Matching> matching = match(whole, apart, options);
+  EXPECT_EQ(pairs_text(matching.value(), whole, apart),
+            (Names{"qkv[q]=q", "qkv[k]=k", "qkv[v]=v", "embed=embed", "embed=head"}));
+  EXPECT_EQ(matching.value().pairs[2].section_a->elements, (std::vector<uint64_t>{16, 16, 16}));
+  EXPECT_TRUE(matching.value().notes.empty());
+}
+
+TEST(Tied, PairsAnEmbeddingThatOneSideStoresOnce) {
+  const Catalog both =
+      catalog_of({{"model.embed_tokens.weight", {40, 8}, 1}, {"lm_head.weight", {40, 8}, 1}});
+  const Catalog once = catalog_of({{"token_embd.weight", {40, 8}, 1}});
+  const Catalog head = catalog_of({{"output.weight", {40, 8}, 1}});
+  const auto paired = [](const Catalog& a, const Catalog& b) {
+    return pairs_text(match(a, b).value(), a, b);
+  };
+  EXPECT_EQ(paired(both, once), (Names{"model.embed_tokens.weight=token_embd.weight",
+                                       "lm_head.weight=token_embd.weight"}));
+  EXPECT_EQ(paired(once, both), (Names{"token_embd.weight=model.embed_tokens.weight",
+                                       "token_embd.weight=lm_head.weight"}));
+  EXPECT_EQ(paired(both, head),
+            (Names{"model.embed_tokens.weight=output.weight", "lm_head.weight=output.weight"}));
+  EXPECT_EQ(paired(once, head), Names{"token_embd.weight=output.weight"});
+}
+
+TEST(Tied, LeavesAHeadThatWasLostAlone) {
+  const Catalog both =
+      catalog_of({{"model.embed_tokens.weight", {40, 8}, 1}, {"lm_head.weight", {40, 8}, 2}});
+  const Catalog once = catalog_of({{"token_embd.weight", {40, 8}, 1}});
+  EXPECT_EQ(pairs_of(matchers::tied, both, once), Names{"model.embed_tokens.weight=token_embd."
+                                                        "weight"});
+  EXPECT_EQ(match(both, once).value().only_a.size(), 1U);
+  EXPECT_EQ(match(both, both).value().pairs.size(), 2U);
 }
 
 TEST(PairsFile, ReadsJsonAndSimpleYaml) {

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "match/matcher.h"
+#include "match/numbered_name.h"
 #include "match/signature.h"
 
 namespace tensordiff {
@@ -64,35 +65,13 @@ bool clear(const Nearest& nearest) {
   return nearest.distance <= kNear && nearest.distance * kClearlyNearer < nearest.next;
 }
 
-// A name as a pattern and its numbers: "h.0.foo" is "h.#.foo" with 0.
-struct Pattern {
-  std::string text;
-  std::vector<std::string> numbers;
-};
-
-Pattern pattern_of(std::string_view name) {
-  Pattern pattern;
-  for (std::size_t at = 0; at < name.size();) {
-    std::size_t end = at;
-    while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
-    if (end == at) {
-      pattern.text += name[at++];
-      continue;
-    }
-    pattern.text += '#';
-    pattern.numbers.emplace_back(name.substr(at, end - at));
-    at = end;
-  }
-  return pattern;
-}
-
 // Which pattern of b answers to which of a, as far as what was paired is of one mind.
 class Rules {
  public:
-  void learn(const Pattern& a, const Pattern& b) {
+  void learn(const NumberedName& a, const NumberedName& b) {
     if (a.numbers != b.numbers || a.numbers.empty()) return;
-    b_of_a_[a.text].insert(b.text);
-    a_of_b_[b.text].insert(a.text);
+    b_of_a_[a.pattern].insert(b.pattern);
+    a_of_b_[b.pattern].insert(a.pattern);
   }
   const std::string* partner(const std::string& a) const {
     const auto found = b_of_a_.find(a);
@@ -109,28 +88,25 @@ void extend(const MatchInput& input, Proposal& proposal) {
   Rules rules;
   std::set<std::size_t> taken_a, taken_b;
   for (const Pair& pair : proposal.pairs) {
-    rules.learn(pattern_of(input.a.tensors[pair.a].name), pattern_of(input.b.tensors[pair.b].name));
+    rules.learn(numbered_name(input.names_a[pair.a]), numbered_name(input.names_b[pair.b]));
     taken_a.insert(pair.a);
     taken_b.insert(pair.b);
   }
-  std::map<std::pair<std::string, std::vector<std::string>>, std::size_t> free_b;
-  for (const std::size_t b : input.free_b) {
-    if (taken_b.contains(b)) continue;
-    Pattern pattern = pattern_of(input.b.tensors[b].name);
-    free_b.emplace(std::pair(std::move(pattern.text), std::move(pattern.numbers)), b);
-  }
+  std::map<NumberedName, std::size_t> free_b;
+  for (const std::size_t b : input.free_b)
+    if (!taken_b.contains(b)) free_b.emplace(numbered_name(input.names_b[b]), b);
   for (const std::size_t a : input.free_a) {
     if (taken_a.contains(a)) continue;
-    const Pattern pattern = pattern_of(input.a.tensors[a].name);
-    const std::string* partner = rules.partner(pattern.text);
-    const auto found = partner ? free_b.find({*partner, pattern.numbers}) : free_b.end();
+    const NumberedName name = numbered_name(input.names_a[a]);
+    const std::string* partner = rules.partner(name.pattern);
+    const auto found = partner ? free_b.find({*partner, name.numbers}) : free_b.end();
     if (found == free_b.end()) continue;
     proposal.pairs.push_back(
         {.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}});
   }
 }
 
-Proposal propose(const MatchInput& input) {
+Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
   if (!input.options.read_values || input.free_a.empty() || input.free_b.empty()) return proposal;
   if (input.free_a.size() > kTensorsMax || input.free_b.size() > kTensorsMax) {

@@ -22,12 +22,12 @@ bool is_short_form(std::string_view part, std::string_view whole) {
   return at == part.size();
 }
 
-double likeness(std::string_view a, std::string_view b) {
+}  // namespace
+
+double word_likeness(std::string_view a, std::string_view b) {
   if (a == b) return 1;
   return is_short_form(a, b) || is_short_form(b, a) ? kShortForm : 0;
 }
-
-}  // namespace
 
 NameWords name_words(std::string_view name) {
   NameWords result;
@@ -60,7 +60,7 @@ double similarity(const NameWords& a, const NameWords& b) {
     double best = 0;
     std::size_t which = 0;
     for (std::size_t i = 0; i < b.words.size(); ++i) {
-      const double here = used[i] ? 0 : likeness(word, b.words[i]);
+      const double here = used[i] ? 0 : word_likeness(word, b.words[i]);
       if (here > best) best = here, which = i;
     }
     if (best > 0) used[which] = true;

@@ -15,6 +15,9 @@ struct NameWords {
 };
 NameWords name_words(std::string_view name);
 
+// 1 for the same word, less for a short form of it, 0 for any other.
+double word_likeness(std::string_view a, std::string_view b);
+
 // From 0 to 1: twice the words that both have over all words. A short form of a word ("attn" for
 // "attention") counts for most of it.
 double similarity(const NameWords& a, const NameWords& b);

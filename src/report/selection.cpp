@@ -37,6 +37,10 @@ double similarity(const PairRow& row) {
 
 }  // namespace
 
+bool is_alone(const Report& report) {
+  return !report.pairs.empty() && report.pairs[0].matched_by == "each-with-each";
+}
+
 double change_magnitude(const PairRow& row) {
   const Diff& diff = row.comparison.diff;
   const Status status = row.comparison.status;
@@ -61,7 +65,9 @@ std::vector<const PairRow*> select_pairs(const Report& report, const RenderOptio
       sort_by([](const PairRow& row) { return row.a.name; });
       break;
     case Sort::similarity:
-      sort_by(similarity);
+      sort_by([most_first = is_alone(report)](const PairRow& row) {
+        return most_first ? -similarity(row) : similarity(row);
+      });
       break;
     case Sort::difference:
       sort_by([](const PairRow& row) {

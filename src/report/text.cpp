@@ -148,7 +148,9 @@ struct RowsToShow {
 
 // Without a wish of the user's: what failed or differs; when nothing does, the closest calls.
 RowsToShow rows_to_show(const Report& report, RenderOptions options) {
-  if (options.show || options.verbose) return {select_pairs(report, options, Sort::difference)};
+  const bool most_alike = options.sort == Sort::similarity && is_alone(report);
+  if (options.show || options.verbose || most_alike)
+    return {select_pairs(report, options, Sort::difference)};
   options.show = std::set{Status::error, Status::incomparable, Status::different};
   RowsToShow worst{select_pairs(report, options, Sort::difference)};
   if (!worst.rows.empty()) return worst;
@@ -206,6 +208,12 @@ std::string review_text(const Report& report, const Style& style) {
   return out;
 }
 
+// What the other side has that may have been meant. Of a layer that it lacks, nothing was.
+std::string nearest_text(const Report::Unpaired& tensor) {
+  if (tensor.nearest.empty() || tensor.layer_absent) return "";
+  return fmt::format(", nearest {} ({:.2f})", printable(tensor.nearest), tensor.likeness);
+}
+
 std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::string_view side,
                           const RenderOptions& options, const Style& style) {
   if (tensors.empty() || !options.show_unpaired) return "";
@@ -223,7 +231,8 @@ std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::str
     const std::string what =
         tensor.fault.empty() ? fmt::format("{} {}", name_of(tensor.dtype), shape_text(tensor.shape))
                              : "unreadable: " + printable(tensor.fault, 1000);
-    out += fmt::format("  {}  {}\n", printable(tensor.name), style(Tone::dim, what));
+    out += fmt::format("  {}  {}\n", printable(tensor.name),
+                       style(Tone::dim, what + nearest_text(tensors[i])));
   }
   return out + and_more(tensors.size() - count, style);
 }

@@ -1,0 +1,258 @@
+// Finds by the values alone that one tensor holds several of the other side, where the names do not
+// say so: query, key and value, gate and up, all experts of a layer.
+//
+// The moments of a tensor are taken at each index of an axis, so that those of any range of it are
+// sums. A range whose signature is that of a tensor of the other side is taken for that tensor, and
+// the next one starts where it ends; the ranges must fill the axis. The axis may also be a number
+// of groups that hold some of each, as where every head has its own query, key and value. What is
+// found so in one layer is then read as a rule for the others, as in the value strategy.
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/parallel.h"
+#include "match/matcher.h"
+#include "match/numbered_name.h"
+#include "match/signature.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr uint64_t kElementsMin = 64;       // Fewer numbers agree by chance.
+constexpr uint64_t kElementsMax = 1 << 24;  // Larger ones are not read just to find a partner.
+constexpr std::size_t kTensorsMax = 2'000;  // Of one side; more would take too long.
+constexpr uint64_t kGroupsMax = 256;
+// In standard errors. Two parts of one distribution come so near to the wrong tensor about once in
+// a million; rounding to bf16 stays well below.
+constexpr double kNear = 0.05;
+constexpr double kClearlyNearer = 4;
+
+struct PartSignature {
+  std::size_t tensor = 0;
+  Signature signature;
+};
+using BySize = std::map<uint64_t, std::vector<PartSignature>>;
+
+// A tensor and those that it holds, in their order.
+struct Fusion {
+  std::size_t whole = 0;
+  std::vector<std::size_t> parts;
+};
+
+// One side, as far as it is free.
+struct FreeSide {
+  const Catalog& catalog;
+  const std::vector<std::string>& names;
+  const std::vector<std::size_t>& free;
+};
+
+BySize signatures_of(const FreeSide& side) {
+  std::vector<PartSignature> parts(side.free.size());
+  for_each_index(parts.size(), [&](std::size_t i) {
+    const Tensor& tensor = side.catalog.tensors[side.free[i]];
+    parts[i].tensor = side.free[i];
+    if (tensor.elements() >= kElementsMin && tensor.shards.empty())
+      parts[i].signature = signature_of(tensor, kElementsMax);
+  });
+  BySize result;
+  for (const PartSignature& part : parts)
+    if (part.signature.varied) result[part.signature.elements].push_back(part);
+  return result;
+}
+
+// Cuts one axis of a tensor into parts.
+class Cutting {
+ public:
+  Cutting(const BySize& parts, const std::vector<Moments>& axis)
+      : parts_(parts), axis_(axis), row_(axis[0].elements) {}
+
+  std::vector<std::size_t> cut() const {
+    for (uint64_t groups = 1; groups <= std::min<uint64_t>(axis_.size() / 2, kGroupsMax); ++groups)
+      if (axis_.size() % groups == 0)
+        if (std::vector<std::size_t> found = cut_in(groups); found.size() > 1) return found;
+    return {};
+  }
+
+ private:
+  std::vector<std::size_t> cut_in(uint64_t groups) const {
+    std::vector<std::size_t> found;
+    std::set<std::size_t> used;
+    const uint64_t size = axis_.size() / groups;
+    for (uint64_t first = 0; first < size;) {
+      const PartSignature* part = part_at(groups, first, used);
+      if (!part) return {};
+      found.push_back(part->tensor);
+      used.insert(part->tensor);
+      first += part->signature.elements / row_ / groups;
+    }
+    return found;
+  }
+
+  const PartSignature* part_at(uint64_t groups, uint64_t first,
+                               const std::set<std::size_t>& used) const {
+    const uint64_t size = axis_.size() / groups;
+    const PartSignature* best = nullptr;
+    double nearest = kNear, next = std::numeric_limits<double>::infinity();
+    for (const auto& [elements, parts] : parts_) {
+      if (elements % (row_ * groups) != 0) continue;
+      const uint64_t width = elements / row_ / groups;
+      if (first + width > size || width == size) continue;
+      const Signature here = signature_of(moments_of(groups, first, width));
+      for (const PartSignature& part : parts) {
+        if (used.contains(part.tensor)) continue;
+        const double apart = distance(here, part.signature);
+        if (apart <= nearest) {
+          next = best ? nearest : next;
+          nearest = apart, best = &part;
+        } else {
+          next = std::min(next, apart);
+        }
+      }
+    }
+    return best && nearest * kClearlyNearer < next ? best : nullptr;
+  }
+
+  Moments moments_of(uint64_t groups, uint64_t first, uint64_t width) const {
+    Moments sum;
+    const uint64_t size = axis_.size() / groups;
+    for (uint64_t group = 0; group < groups; ++group)
+      for (uint64_t i = first; i < first + width; ++i) sum.add(axis_[group * size + i]);
+    return sum;
+  }
+
+  const BySize& parts_;
+  const std::vector<Moments>& axis_;
+  uint64_t row_;  // Elements at one index of the axis.
+};
+
+std::vector<std::size_t> parts_in(const Tensor& whole, const BySize& parts) {
+  const uint64_t count = whole.elements();
+  const bool readable = whole.fault.empty() && whole.shards.empty();
+  if (!readable || count < 2 * kElementsMin || count > kElementsMax) return {};
+  if (parts.empty() || parts.begin()->first > count / 2) return {};
+  for (std::size_t axis = 0; axis < whole.view.shape.size(); ++axis) {
+    if (whole.view.shape[axis] < 2) continue;
+    const std::vector<Moments> along = moments_along(whole.view, axis);
+    if (along.empty()) return {};
+    if (std::vector<std::size_t> found = Cutting(parts, along).cut(); !found.empty()) return found;
+  }
+  return {};
+}
+
+// Fusions that share a part contradict each other: none of them stands.
+std::vector<Fusion> without_conflicts(const std::vector<Fusion>& fusions) {
+  std::map<std::size_t, std::size_t> claims;
+  for (const Fusion& fusion : fusions)
+    for (const std::size_t part : fusion.parts) ++claims[part];
+  std::vector<Fusion> result;
+  for (const Fusion& fusion : fusions)
+    if (std::ranges::all_of(fusion.parts, [&](std::size_t part) { return claims[part] == 1; }))
+      result.push_back(fusion);
+  return result;
+}
+
+// What was found, as patterns of names: "blk.#.fused" holds "h.#.x", "h.#.y" and "h.#.z".
+using FusionRules = std::map<std::string, std::set<std::vector<std::string>>>;
+
+FusionRules rules_of(const std::vector<Fusion>& fusions, const FreeSide& wholes,
+                     const FreeSide& separate) {
+  FusionRules rules;
+  for (const Fusion& fusion : fusions) {
+    const NumberedName whole = numbered_name(wholes.names[fusion.whole]);
+    std::vector<std::string> patterns;
+    for (const std::size_t part : fusion.parts) {
+      NumberedName name = numbered_name(separate.names[part]);
+      if (name.numbers == whole.numbers) patterns.push_back(std::move(name.pattern));
+    }
+    if (!whole.numbers.empty() && patterns.size() == fusion.parts.size())
+      rules[whole.pattern].insert(std::move(patterns));
+  }
+  return rules;
+}
+
+void extend(const FreeSide& wholes, const FreeSide& separate, std::vector<Fusion>& fusions) {
+  const FusionRules rules = rules_of(fusions, wholes, separate);
+  std::set<std::size_t> used_wholes, used_parts;
+  for (const Fusion& fusion : fusions) {
+    used_wholes.insert(fusion.whole);
+    used_parts.insert(fusion.parts.begin(), fusion.parts.end());
+  }
+  std::map<NumberedName, std::size_t> parts;
+  for (const std::size_t part : separate.free)
+    if (!used_parts.contains(part)) parts.emplace(numbered_name(separate.names[part]), part);
+  for (const std::size_t whole : wholes.free) {
+    const NumberedName name = numbered_name(wholes.names[whole]);
+    const auto rule = rules.find(name.pattern);
+    if (used_wholes.contains(whole) || rule == rules.end() || rule->second.size() != 1) continue;
+    Fusion fusion{whole, {}};
+    uint64_t elements = 0;
+    for (const std::string& pattern : *rule->second.begin()) {
+      const auto part = parts.find({pattern, name.numbers});
+      if (part == parts.end()) break;
+      fusion.parts.push_back(part->second);
+      elements += separate.catalog.tensors[part->second].elements();
+    }
+    if (fusion.parts.size() == rule->second.begin()->size() &&
+        elements == wholes.catalog.tensors[whole].elements())
+      fusions.push_back(std::move(fusion));
+  }
+}
+
+std::vector<Fusion> find(const FreeSide& wholes, const FreeSide& separate) {
+  const BySize parts = signatures_of(separate);
+  std::vector<Fusion> found(wholes.free.size());
+  for_each_index(found.size(), [&](std::size_t i) {
+    found[i] = {wholes.free[i], parts_in(wholes.catalog.tensors[wholes.free[i]], parts)};
+  });
+  std::erase_if(found, [](const Fusion& fusion) { return fusion.parts.empty(); });
+  found = without_conflicts(found);
+  extend(wholes, separate, found);
+  return found;
+}
+
+void add(const Fusion& fusion, const Catalog& separate, bool a_is_whole, Proposal& proposal) {
+  Section section;
+  for (const std::size_t part : fusion.parts)
+    section.elements.push_back(separate.tensors[part].elements());
+  for (std::size_t i = 0; i < fusion.parts.size(); ++i) {
+    section.index = i;
+    section.label = std::to_string(i);
+    Pair pair;
+    pair.a = a_is_whole ? fusion.whole : fusion.parts[i];
+    pair.b = a_is_whole ? fusion.parts[i] : fusion.whole;
+    (a_is_whole ? pair.section_a : pair.section_b) = section;
+    proposal.pairs.push_back(std::move(pair));
+  }
+}
+
+Result<Proposal> propose(const MatchInput& input) {
+  Proposal proposal;
+  if (!input.options.read_values || input.free_a.empty() || input.free_b.empty()) return proposal;
+  if (std::max(input.free_a.size(), input.free_b.size()) > kTensorsMax) return proposal;
+  const FreeSide a{input.a, input.names_a, input.free_a};
+  const std::vector<Fusion> in_a = find(a, {input.b, input.names_b, input.free_b});
+  std::set<std::size_t> used_a, used_b;
+  for (const Fusion& fusion : in_a) {
+    add(fusion, input.b, true, proposal);
+    used_a.insert(fusion.whole);
+    used_b.insert(fusion.parts.begin(), fusion.parts.end());
+  }
+  std::vector<std::size_t> free_a = input.free_a, free_b = input.free_b;
+  std::erase_if(free_a, [&](std::size_t tensor) { return used_a.contains(tensor); });
+  std::erase_if(free_b, [&](std::size_t tensor) { return used_b.contains(tensor); });
+  for (const Fusion& fusion :
+       find({input.b, input.names_b, free_b}, {input.a, input.names_a, free_a}))
+    add(fusion, input.a, false, proposal);
+  return proposal;
+}
+
+}  // namespace
+
+constinit const Matcher matchers::fused_value = {
+    .name = "fused-value",
+    .summary = "the values of one tensor are those of several of the other side",
+    .propose = propose,
+};
+
+}  // namespace tensordiff

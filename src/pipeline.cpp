@@ -290,6 +290,10 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   pairing.a = std::move(a);
   report.a = side_of(pairing.a);
   report.b = side_of(pairing.b);
+  // A slip in a filter must not pass for agreement unseen.
+  const bool filtered = !request.paths.empty() || !request.ignore_regex.empty();
+  if (filtered && pairing.a.tensors.empty() && pairing.b.tensors.empty())
+    report.notes.emplace_back("--path and --ignore-keys-regex leave no tensor on either side");
   TRY(gather(request.tp, pairing.a, pairing.b, report));
 
   // Decide which tensor answers to which. Leftovers on either side are part of the result.

@@ -69,6 +69,19 @@ class Recipes(unittest.TestCase):
             "total_changes": 4, "TensorStatsChanged": 1, "TensorShapeChanged": 1,
             "TensorAdded": 1, "TensorRemoved": 1})
 
+    def test_bash_completes(self):
+        def completed(*words):
+            script = ('source <(tensordiff completions bash); COMP_WORDS=("$@"); '
+                      'COMP_CWORD=$(($# - 1)); _tensordiff; echo "${COMPREPLY[@]}"')
+            result = self.run_here("bash", "-c", script, "bash", *words)
+            self.assertEqual(result.stderr, "")
+            return result.stdout.split()
+        self.assertEqual(completed("tensordiff", "tr"), ["trend"])
+        self.assertEqual(completed("tensordiff", "a", "b", "--tolerance-f"), ["--tolerance-file"])
+        self.assertEqual(completed("tensordiff", "a", "b", "-o", "ht"), ["html"])
+        self.assertEqual(completed("tensordiff", "batch", "--res"), ["--resume"])
+        self.assertEqual(completed("tensordiff", "git", "un"), ["uninstall"])
+
     @unittest.skipUnless(shutil.which("jq"), "there is no jq")
     def test_the_workflow_gates_on_shapes(self):
         steps = steps_of(RECIPES / "model-diff.yml")
@@ -88,7 +101,7 @@ class Recipes(unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("git"), "there is no git")
 class InARepository(Recipes):
-    test_mlflow_counts_by_tag = test_the_workflow_gates_on_shapes = None
+    test_mlflow_counts_by_tag = test_the_workflow_gates_on_shapes = test_bash_completes = None
 
     def setUp(self):
         super().setUp()

@@ -112,7 +112,11 @@ Result<std::string> plain_or_quoted(std::string_view text, std::size_t line) {
   return std::string(text);
 }
 
+// Nobody writes more; looking for a second one of the same name takes the square of it.
+constexpr std::size_t kKeysMax = 10'000;
+
 Result<void> add_member(Yaml& map, std::string key, std::size_t line, Yaml value) {
+  if (map.members.size() == kKeysMax) return at_line(line, "more than 10,000 keys in one map");
   if (map.find(key)) return at_line(line, fmt::format("'{}' is there twice", printable(key)));
   map.members.push_back({std::move(key), line, std::move(value)});
   return {};

@@ -76,6 +76,12 @@ TEST(Yaml, BoundsNesting) {
   EXPECT_EQ(read(items + "x"), "error: line 1: nested too deep");
 }
 
+TEST(Yaml, BoundsKeys) {
+  std::string keys;
+  for (int i = 0; i < 10001; ++i) keys += "k" + std::to_string(i) + ": 1\n";
+  EXPECT_EQ(read(keys), "error: line 10001: more than 10,000 keys in one map");
+}
+
 TEST(Yaml, NamesUnknownKeys) {
   constexpr std::string_view kKeys[] = {"atol", "rtol"};
   const Result<Yaml> good = Yaml::parse("atol: 1");

@@ -38,10 +38,10 @@ std::string user_file() {
 
 // The nearest one, from the working folder up; where there is none, the working folder's own.
 std::string folder_file() {
-  std::error_code error;
-  const fs::path here = fs::current_path(error);
-  for (fs::path folder = here; !error; folder = folder.parent_path()) {
-    if (fs::exists(folder / kFolderFile, error)) return (folder / kFolderFile).string();
+  std::error_code ignored;
+  const fs::path here = fs::current_path(ignored);
+  for (fs::path folder = here;; folder = folder.parent_path()) {
+    if (fs::is_regular_file(folder / kFolderFile, ignored)) return (folder / kFolderFile).string();
     if (folder == folder.parent_path()) break;
   }
   return (here / kFolderFile).string();
@@ -118,7 +118,8 @@ Result<Config> load_config() {
   for (const std::string& file : {user_file(), folder_file()}) {
     if (file.empty()) continue;
     std::error_code error;
-    const bool found = fs::exists(file, error);
+    // A pipe of that name would have us wait for ever.
+    const bool found = fs::is_regular_file(file, error);
     config.files.push_back({file, found});
     if (!found) continue;
     for (ConfigEntry& entry : TRY(entries_of(file).in(printable(file))))

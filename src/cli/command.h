@@ -49,12 +49,14 @@ extern const Command show;
 extern const Command check;
 extern const Command trend;
 extern const Command batch;
+extern const Command serve;
+extern const Command demo;
 extern const Command config;
 extern const Command git;
 extern const Command completions;
 
-inline constexpr const Command* kAll[] = {&compare, &show,   &check, &trend,
-                                          &batch,   &config, &git,   &completions};
+inline constexpr const Command* kAll[] = {&compare, &show, &check,  &trend, &batch,
+                                          &serve,   &demo, &config, &git,   &completions};
 
 }  // namespace commands
 
@@ -69,6 +71,7 @@ extern const OptionGroup diagnosis;
 extern const OptionGroup analyses;
 extern const OptionGroup output;
 extern const OptionGroup speed;
+extern const OptionGroup server;  // Of serve and demo.
 extern const OptionGroup common;  // Every command takes these.
 
 }  // namespace option_groups

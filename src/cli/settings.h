@@ -10,6 +10,7 @@
 #include "pipeline.h"
 #include "report/baseline.h"
 #include "report/renderer.h"
+#include "serve/options.h"
 
 namespace tensordiff {
 
@@ -52,6 +53,10 @@ struct Settings {
   std::optional<uint64_t> values;
   std::string slice;
   std::optional<Condition> find;
+
+  // serve, demo
+  serve::ServeOptions serve;
+  bool open_browser = true;
 };
 
 }  // namespace tensordiff

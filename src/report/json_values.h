@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "align/aligner.h"
 #include "base/json.h"
 #include "compare/comparison.h"
 #include "tensor/catalog.h"
@@ -11,6 +12,8 @@
 namespace tensordiff {
 
 void write_stats(JsonWriter& json, const Stats& stats);
+// What was done, and with which numbers: members of an object that the caller has begun.
+void write_step(JsonWriter& json, const Step& step);
 void write_problems(JsonWriter& json, const std::vector<Problem>& problems);
 
 // An empty text says that there is nothing to say, and becomes null.

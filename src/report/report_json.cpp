@@ -103,41 +103,11 @@ void write_trials(JsonWriter& json, const Report& report) {
   json.end_array();
 }
 
-// What the numbers of a step are called. The last of fewer names than numbers stands for a list.
-struct StepNames {
-  std::string_view op;
-  std::vector<std::string_view> names;
-};
-
-const StepNames& names_of(std::string_view op) {
-  static const StepNames kNames[] = {
-      {ops::kSqueeze, {"axis"}},
-      {ops::kPermute, {"order..."}},
-      {ops::kSplit, {"axis", "sizes..."}},
-      {ops::kTruncate, {"axis", "size"}},
-      {ops::kSelect, {"axis", "first", "size"}},
-      {ops::kReplica, {"ranks"}},
-      {ops::kSum, {"ranks"}},
-      {ops::kConcat, {"axis", "ranks", "copies"}},
-      {ops::kConcatParts, {"axis", "ranks", "parts..."}},
-  };
-  return *std::ranges::find(kNames, op, &StepNames::op);
-}
-
 void write_steps(JsonWriter& json, const std::vector<Step>& steps) {
   json.begin_array();
   for (const Step& step : steps) {
-    json.begin_object().member("side", std::string_view(&step.side, 1)).member("op", step.op);
-    std::size_t at = 0;
-    for (const std::string_view name : names_of(step.op).names) {
-      if (!name.ends_with("...")) {
-        json.member(name, step.argument[at++]);
-        continue;
-      }
-      const std::vector<uint64_t> rest(step.argument.begin() + static_cast<std::ptrdiff_t>(at),
-                                       step.argument.end());
-      json.member(name.substr(0, name.size() - 3), rest);
-    }
+    json.begin_object().member("side", std::string_view(&step.side, 1));
+    write_step(json, step);
     json.end_object();
   }
   json.end_array();

@@ -1,0 +1,51 @@
+// Options of serve and demo.
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/values.h"
+
+namespace tensordiff {
+namespace {
+
+Result<void> apply_port(Settings& settings, std::string_view text) {
+  const uint64_t port = TRY(parse_count(text));
+  if (port > 65535) return Error("{} is not between 0 and 65535", text);
+  settings.serve.port = static_cast<uint16_t>(port);
+  settings.serve.ports = 1;
+  return {};
+}
+
+constexpr Option kOptions[] = {
+    {"--port", "N", "this port; default: the first free one from 5000 on; 0: any", apply_port},
+    {"--no-open", "", "print the address, and open no browser",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.open_browser = false;
+       return {};
+     }},
+    {"--listen", "ADDRESS", "a numeric address instead of 127.0.0.1; others can then connect",
+     [](Settings& settings, std::string_view address) -> Result<void> {
+       settings.serve.listen = address;
+       return {};
+     }},
+    {"--root", "FOLDER", "files beneath it may be opened; repeatable; default: those of A and B",
+     [](Settings& settings, std::string_view folder) -> Result<void> {
+       settings.serve.roots.emplace_back(folder);
+       return {};
+     }},
+    {"--upload-limit", "BYTES", "refuse larger uploads; default 500MB",
+     [](Settings& settings, std::string_view text) -> Result<void> {
+       settings.serve.upload_limit = TRY(parse_size(text));
+       return {};
+     }},
+    {"--state", "FOLDER", "keep sessions and uploads here; default: $XDG_STATE_HOME/tensordiff",
+     [](Settings& settings, std::string_view folder) -> Result<void> {
+       settings.serve.state = folder;
+       return {};
+     }},
+};
+
+}  // namespace
+
+constinit const OptionGroup option_groups::server = {.title = "server", .options = kOptions};
+
+}  // namespace tensordiff

@@ -1,0 +1,160 @@
+#include "serve/app.h"
+
+#include <fstream>
+
+#include "base/text.h"
+#include "serve/assets.h"
+#include "serve/routes.h"
+
+namespace fs = std::filesystem;
+
+namespace tensordiff::serve {
+namespace {
+
+constexpr std::string_view kApi = "/api/";
+constexpr int64_t kUnusedUploadMs = 24 * 3600 * 1000;
+
+// Whether the request shows the token, where its route allows in the address.
+bool shows_token(const Request& request, const Guard& guard, const Route* route) {
+  if (guard.knows_token(request.header("x-token"))) return true;
+  if (!route || !route->token_in_query) return false;
+  const Query query(request.query);
+  return guard.knows_token(query.text("token"));
+}
+
+std::optional<Response> check_token(const Request& request, const Guard& guard,
+                                    const Route* route) {
+  // What is not beneath /api and no route is the page, which has no secrets.
+  const bool open_route = route && !request.path.starts_with(kApi) && !guard.any_address;
+  const bool page = !route && !request.path.starts_with(kApi);
+  if (page || open_route || shows_token(request, guard, route)) return std::nullopt;
+  return problem(401, "the token of this run is missing or wrong",
+                 "it stands behind #t= in the address that tensordiff printed; send it as X-Token");
+}
+
+Result<void> write_file(const fs::path& path, const std::string& bytes) {
+  std::error_code fault;
+  if (fs::file_size(path, fault) == bytes.size() && !fault) return {};
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) return Error("{}: cannot be written", path.string());
+  return {};
+}
+
+std::vector<std::string> roots_of(const ServeOptions& options) {
+  if (!options.roots.empty()) return options.roots;
+  return options.inputs.empty() ? std::vector<std::string>{"."} : options.inputs;
+}
+
+}  // namespace
+
+App::App(ServeOptions chosen, Guard guarded, Roots allowed, StateFolder kept, Store opened_store)
+    : options(std::move(chosen)),
+      guard(std::move(guarded)),
+      roots(std::move(allowed)),
+      folder(std::move(kept)),
+      store(std::move(opened_store)),
+      sources(store, options.open),
+      sessions(store, sources, jobs),
+      uploads(store, folder.path() / "uploads", options.upload_limit) {}
+
+App::~App() { stop(); }
+
+Result<std::unique_ptr<App>> App::make(const ServeOptions& options, Guard guard) {
+  Roots roots = TRY(Roots::make(roots_of(options)));
+  StateFolder folder = TRY(StateFolder::open(options.state));
+  Store store = TRY(Store::open((folder.path() / "sessions.db").string()));
+  std::unique_ptr<App> app(
+      new App(options, std::move(guard), std::move(roots), std::move(folder), std::move(store)));
+  TRY(app->sources.load());
+  TRY(app->sessions.load());
+  TRY(app->uploads.load());
+  app->uploads.remove_unused(now_ms() - kUnusedUploadMs);
+  return app;
+}
+
+void App::stop() {
+  stopping_ = true;
+  jobs.stop();
+}
+
+BodyPlan App::begin(Request& request) {
+  BodyPlan plan;
+  const Match match = find_route(request.method, request.path);
+  plan.refusal = guard.check(request);
+  if (!plan.refusal) plan.refusal = check_token(request, guard, match.route);
+  if (!plan.refusal && match.route) {
+    plan.bytes_max = match.route->body_max;
+    if (match.route->plan) {
+      const Call call{*this, request, match.parameters, Query(request.query), Json()};
+      plan = match.route->plan(call, request);
+    }
+  }
+  if (plan.refusal) add_security_headers(*plan.refusal);
+  return plan;
+}
+
+Response App::respond(const Request& request) {
+  slots_.acquire();
+  Response response = answer(request);
+  slots_.release();
+  add_security_headers(response);
+  return response;
+}
+
+Response App::answer(const Request& request) {
+  const Match match = find_route(request.method, request.path);
+  if (!match.route) {
+    if (match.other_method) return problem(405, request.method + " is not for this path");
+    if (request.path.starts_with(kApi)) return problem(404, "there is no such route");
+    if (request.method != "GET" && request.method != "HEAD")
+      return problem(405, "the page is read with GET");
+    return page_response(page_files(), request);
+  }
+  Json body;
+  if (!request.body.empty()) {
+    Result<Json> parsed = Json::parse(request.body);
+    if (!parsed.ok()) return problem(400, "the body is not JSON: " + parsed.error().message());
+    body = std::move(parsed).value();
+  }
+  const Call call{*this, request, match.parameters, Query(request.query), std::move(body)};
+  Result<Response> reply = match.route->handle(call);
+  if (!reply.ok()) return problem(400, reply.error().message());
+  return std::move(reply).value();
+}
+
+Result<SessionPtr> App::open_inputs() {
+  if (options.demo) return open_demo();
+  Settings settings;
+  for (std::size_t i = 0; i < options.inputs.size(); ++i) {
+    const std::string& path = options.inputs[i];
+    std::error_code fault;
+    const fs::path found = fs::canonical(path, fault);
+    if (fault) return Error("{}: {}", printable(path), fault.message());
+    const SourcePtr source = TRY(sources.open(found.string(), found.filename().string(), false));
+    (i == 0 ? settings.a : settings.b).push_back(source->id());
+  }
+  settings.mode = settings.b.empty() ? "explore" : "compare";
+  return sessions.create(std::move(settings));
+}
+
+Result<SessionPtr> App::open_demo() {
+  Settings settings;
+  settings.name = "demo: a small transformer, one bug";
+  const fs::path place = folder.path() / "demo";
+  std::error_code fault;
+  fs::create_directories(place, fault);
+  for (const Asset& asset : demo_files()) {
+    const fs::path path = place / asset.path.substr(1);
+    TRY(write_file(path, unpacked(asset)));
+    const SourcePtr source = TRY(sources.open(path.string(), path.filename().string(), false));
+    // a is the reference.
+    (asset.path.find("reference") != std::string_view::npos ? settings.a : settings.b)
+        .push_back(source->id());
+  }
+  settings.mode = "compare";
+  return sessions.create(std::move(settings));
+}
+
+}  // namespace tensordiff::serve

@@ -1,0 +1,70 @@
+// All that the server holds, and the way of a request through it: guard, route, handler.
+
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <semaphore>
+#include <string>
+#include <vector>
+
+#include "serve/exports.h"
+#include "serve/guard.h"
+#include "serve/jobs.h"
+#include "serve/message.h"
+#include "serve/options.h"
+#include "serve/roots.h"
+#include "serve/sessions.h"
+#include "serve/sources.h"
+#include "serve/state_folder.h"
+#include "serve/store.h"
+#include "serve/uploads.h"
+#include "serve/views.h"
+
+namespace tensordiff::serve {
+
+class App {
+ public:
+  static Result<std::unique_ptr<App>> make(const ServeOptions& options, Guard guard);
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
+  ~App();
+
+  BodyPlan begin(Request& request);
+  Response respond(const Request& request);
+  // Ends jobs and event streams, so that connections can end.
+  void stop();
+  bool stopping() const { return stopping_; }
+
+  // Opens the inputs of the command line or the demo as a session; nothing when there are none.
+  Result<SessionPtr> open_inputs();
+  Result<SessionPtr> open_demo();
+
+  const ServeOptions options;
+  const Guard guard;
+  const Roots roots;
+  const StateFolder folder;
+  Store store;
+  Sources sources;
+  Jobs jobs;
+  Sessions sessions;
+  Uploads uploads;
+  Exports exports;
+  PairCache pairs;
+  std::string opened;  // The session of the command line.
+
+  // Sessions that POST /upload made, the last one last.
+  std::mutex flask_mutex;
+  std::vector<std::string> flask_sessions;
+
+ private:
+  App(ServeOptions chosen, Guard guarded, Roots allowed, StateFolder kept, Store opened_store);
+  Response answer(const Request& request);
+
+  // So many requests are worked on at once; the others wait.
+  std::counting_semaphore<64> slots_{16};
+  std::atomic<bool> stopping_ = false;
+};
+
+}  // namespace tensordiff::serve

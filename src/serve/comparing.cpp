@@ -1,0 +1,215 @@
+// How a session is compared: open, pair up and show the names, measure and show the numbers, keep
+// the results.
+
+#include <atomic>
+#include <chrono>
+
+#include "base/parallel.h"
+#include "serve/sessions.h"
+
+namespace tensordiff::serve {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How often those who watch are told of progress beside finished rows.
+constexpr std::chrono::milliseconds kTell{100};
+
+Results names_only(const Pairing& pairing) {
+  Results results;
+  results.report = pairing.report;
+  if (!pairing.alone) return results;
+  for (const Tensor& tensor : pairing.a.tensors) {
+    Report::Unpaired single;
+    single.id = {tensor.name, tensor.view.dtype, tensor.view.shape, tensor.fault};
+    results.singles.push_back(std::move(single));
+  }
+  return results;
+}
+
+// Takes over the final rows, and marks those that explaining changed.
+void settle(SessionState& state, Report report) {
+  for (std::size_t i = 0; i < report.pairs.size(); ++i) {
+    const PairRow& before = state.results.report.pairs[i];
+    const PairRow& after = report.pairs[i];
+    const bool same = before.comparison.status == after.comparison.status &&
+                      before.verdict == after.verdict && before.message == after.message;
+    if (!same || !state.measured[i]) state.touch(i);
+  }
+  state.results.report = std::move(report);
+  state.measured.assign(state.measured.size(), true);
+  state.progress.done = state.progress.of;
+  state.phase = Phase::done;
+  state.updated = now_ms();
+  ++state.rev;
+}
+
+}  // namespace
+
+struct Sessions::Inputs {
+  Catalog a;
+  std::optional<Catalog> b;
+  std::string files;
+};
+
+Result<Sessions::Inputs> Sessions::open(const Settings& settings, bool reload) {
+  Inputs inputs;
+  Hash files;
+  for (const auto* side : {&settings.a, &settings.b}) {
+    std::vector<Source::Opened> parts;
+    for (const std::string& id : *side) {
+      const SourcePtr source = sources_.find(id);
+      if (!source) return Error("a source of this session is gone");
+      const OpenOptions& options = sources_.options();
+      parts.push_back(TRY(reload ? source->reopen(options) : source->open(options)));
+      files.add(parts.back().fingerprint);
+    }
+    if (side == &settings.a) inputs.a = merged(parts);
+    if (side == &settings.b && !parts.empty()) inputs.b = merged(parts);
+  }
+  inputs.files = files.text();
+  return inputs;
+}
+
+std::string Sessions::files_of(const Settings& settings) {
+  Hash files;
+  for (const auto* side : {&settings.a, &settings.b}) {
+    for (const std::string& id : *side) {
+      const SourcePtr source = sources_.find(id);
+      files.add(source ? source->fingerprint() : "");
+    }
+  }
+  return files.text();
+}
+
+bool Sessions::stale(const Session& session) {
+  Settings settings;
+  std::string files;
+  session.read([&](const SessionState& state) {
+    settings = state.settings;
+    if (state.phase == Phase::done) files = state.files;
+  });
+  return !files.empty() && files != files_of(settings);
+}
+
+JobPtr Sessions::compare(const SessionPtr& session, bool reload) {
+  session->change([](SessionState& state) {
+    state.phase = Phase::matching;
+    state.error.clear();
+    state.progress = {};
+    ++state.rev;
+  });
+  return jobs_.start(session->id(), "compare",
+                     [this, session, reload](Job& job) { return work(*session, job, reload); });
+}
+
+bool Sessions::work(Session& session, Job& job, bool reload) {
+  Result<void> done = Error("cancelled");
+  job.run([&] { done = run(session, reload); });
+  if (done.ok()) done = keep_results(session);
+  if (done.ok()) return true;
+  session.change([&](SessionState& state) {
+    ++state.rev;
+    state.phase = job.cancelled() ? Phase::cancelled : Phase::failed;
+    if (!job.cancelled()) state.error = done.error().message();
+  });
+  return false;
+}
+
+Result<void> Sessions::run(Session& session, bool reload) {
+  const Settings settings = session.read([](const SessionState& state) { return state.settings; });
+  Inputs inputs = TRY(open(settings, reload));
+  Pairing made = TRY(pair_up(std::move(inputs.a), std::move(inputs.b), request_for(settings)));
+  if (called_off()) return Error("cancelled");
+
+  // The names are known: show them.
+  const auto pairing = std::make_shared<const Pairing>(std::move(made));
+  session.change([&](SessionState& state) {
+    state.phase = Phase::comparing;
+    state.pairing = pairing;
+    state.files = inputs.files;
+    state.names = names_fingerprint(pairing->a, pairing->b);
+    state.progress.of = pairing->report.pairs.size();
+    state.progress.bytes_total = pairing->a.bytes() + pairing->b.bytes();
+    state.set_results(names_only(*pairing), false);
+  });
+  restore_order(session);
+
+  Report report = TRY(measure(session, *pairing, settings));
+  session.change([&](SessionState& state) { settle(state, std::move(report)); });
+  return {};
+}
+
+Result<Report> Sessions::measure(Session& session, const Pairing& pairing,
+                                 const Settings& settings) {
+  tensordiff::Request request = request_for(settings);
+  const Clock::time_point start = Clock::now();
+  std::atomic<uint64_t> bytes = 0;
+  std::atomic<int64_t> told = 0;
+  const auto put_progress = [&](SessionState& state) {
+    state.progress.bytes = bytes;
+    state.progress.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  request.progress = [&](uint64_t done, uint64_t) {
+    bytes = done;
+    int64_t last = told;
+    const int64_t now = (Clock::now() - start) / kTell;
+    if (now == last || !told.compare_exchange_strong(last, now)) return;
+    session.change([&](SessionState& state) {
+      put_progress(state);
+      ++state.rev;
+    });
+  };
+  request.on_row = [&](const PairRow& row) {
+    session.change([&](SessionState& state) {
+      state.results.report.pairs[row.index] = row;
+      state.measured[row.index] = true;
+      put_progress(state);
+      if (++state.progress.done == state.progress.of) state.phase = Phase::explaining;
+      state.touch(row.index);
+    });
+  };
+  return compare_pairs(pairing, pairing.report, request);
+}
+
+Result<void> Sessions::keep_results(const Session& session) {
+  struct Kept {
+    std::string files, names, verdict, report;
+    int64_t pairs, updated;
+  };
+  const Kept kept = session.read([](const SessionState& state) {
+    const Report& report = state.results.report;
+    return Kept{state.files,
+                state.names,
+                std::string(report.summary.verdict),
+                packed(state.results),
+                static_cast<int64_t>(report.pairs.size()),
+                state.updated};
+  });
+  TRY(store_.run(
+      "INSERT OR REPLACE INTO results VALUES(?,?,?,?,?,?)",
+      {session.id(), kept.files, kept.names, kept.verdict, kept.pairs, Store::Blob{kept.report}}));
+  return store_.run("UPDATE sessions SET updated=? WHERE id=?", {kept.updated, session.id()});
+}
+
+Result<std::shared_ptr<const Pairing>> Sessions::pairing(const SessionPtr& session) {
+  std::shared_ptr<const Pairing> pairing;
+  Settings settings;
+  std::string files;
+  session->read([&](const SessionState& state) {
+    pairing = state.pairing;
+    settings = state.settings;
+    files = state.files;
+  });
+  if (pairing) return pairing;
+  Inputs inputs = TRY(open(settings, false));
+  if (inputs.files != files) return Error("a file changed since it was compared");
+  pairing = std::make_shared<const Pairing>(
+      TRY(pair_up(std::move(inputs.a), std::move(inputs.b), request_for(settings))));
+  session->change([&](SessionState& state) {
+    if (!state.pairing && state.files == files) state.pairing = pairing;
+  });
+  return pairing;
+}
+
+}  // namespace tensordiff::serve

@@ -1,0 +1,209 @@
+// One row in full: both tensors, how they were brought together, and all numbers.
+
+#include <cmath>
+
+#include "align/view.h"
+#include "base/text.h"
+#include "report/json_values.h"
+#include "serve/routes.h"
+#include "serve/rows.h"
+
+namespace tensordiff::serve {
+namespace {
+
+void write_tensor(JsonWriter& json, const TensorId& id, const View* view, const Stats* stats) {
+  json.begin_object().member("name", id.name).member("dtype", tensordiff::name_of(id.dtype));
+  json.member("shape", id.shape).key("strides");
+  const bool one_piece = view && view->parts.size() == 1 && view->terms == 1;
+  one_piece ? json.value(view->parts[0].strides) : json.null();
+  json.key("bytes");
+  const uint64_t elements = element_count(id.shape).value_or(0);
+  json.value((elements * info(id.dtype).bits + 7) / 8).key("stats");
+  stats ? write_stats(json, *stats) : static_cast<void>(json.null());
+  text_or_null(json, "fault", id.fault);
+  json.end_object();
+}
+
+// The signal-to-noise ratio of b as a picture of a, in decibels: 20·log10(‖a‖ / ‖d‖).
+std::optional<double> snr_db(const Diff& diff) {
+  if (!diff.rel_l2 || *diff.rel_l2 == 0 || !std::isfinite(*diff.rel_l2)) return std::nullopt;
+  return -20 * std::log10(*diff.rel_l2);
+}
+
+// The same steps for NumPy; nothing where ranks were put together first.
+std::optional<std::string> numpy_of(const std::vector<Step>& steps, char side, Shape shape) {
+  std::string text(1, side);
+  for (const Step& step : steps) {
+    if (step.side != side) continue;
+    const std::vector<uint64_t>& argument = step.argument;
+    const std::string list = comma_text(argument);
+    if (step.op == ops::kSqueeze) {
+      text += fmt::format(".squeeze({})", argument[0]);
+      shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(argument[0]));
+    } else if (step.op == ops::kPermute) {
+      text += fmt::format(".transpose({})", list);
+      Shape moved;
+      for (const uint64_t axis : argument) moved.push_back(shape[axis]);
+      shape = moved;
+    } else if (step.op == ops::kSplit) {
+      const auto axis = shape.begin() + static_cast<std::ptrdiff_t>(argument[0]);
+      shape.insert(shape.erase(axis), argument.begin() + 1, argument.end());
+      text += fmt::format(".reshape({})", comma_text(shape));
+    } else if (step.op == ops::kTruncate || step.op == ops::kSelect) {
+      const uint64_t first = step.op == ops::kSelect ? argument[1] : 0;
+      std::string colons;
+      for (uint64_t axis = 0; axis < argument[0]; ++axis) colons += ":, ";
+      text += fmt::format("[{}{}:{}]", colons, first, first + argument.back());
+      shape[argument[0]] = argument.back();
+    } else {
+      return std::nullopt;
+    }
+  }
+  return text;
+}
+
+// Whether the error is made here: known of pairs that diverge, from the findings of the run.
+std::optional<bool> introduced(const Report& report, std::size_t pair) {
+  if (report.first_divergence && report.first_divergence->pair == pair)
+    return report.first_divergence->created;
+  for (const Divergence& next : report.next_divergences)
+    if (next.pair == pair) return next.created;
+  const Status status = report.pairs[pair].comparison.status;
+  const bool judged = report.pairs[pair].verdict.has_value();
+  return judged && status == Status::different ? std::optional(false) : std::nullopt;
+}
+
+void write_steps(JsonWriter& json, const std::vector<Step>& steps, char side) {
+  json.begin_array();
+  for (const Step& step : steps) {
+    if (step.side != side) continue;
+    json.begin_object();
+    write_step(json, step);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_pair(JsonWriter& json, const SessionState& state, const Row& row, const OpenPair* open) {
+  const PairRow& pair = *row.pair;
+  const bool compared = was_compared(row);
+  json.member("layer", pair.layer);
+  text_or_null(json, "stage", pair.stage);
+  json.member("matchedBy", pair.matched_by).key("a");
+  const View* a = open && open->a ? &*open->a : nullptr;
+  const View* b = open && open->b ? &*open->b : nullptr;
+  write_tensor(json, pair.a, a, compared ? &pair.comparison.a : nullptr);
+  json.key("b");
+  write_tensor(json, pair.b, b, compared ? &pair.comparison.b : nullptr);
+  json.key("shape");
+  compared ? json.value(pair.shape) : json.null();
+  json.key("transforms").begin_object().key("a");
+  write_steps(json, pair.steps, 'a');
+  json.key("b");
+  write_steps(json, pair.steps, 'b');
+  json.end_object().key("metrics");
+  write_metrics(json, row);
+  json.member("introduced", introduced(state.results.report, row.id));
+  json.key("findings").begin_array();
+  for (const Finding& finding : state.results.report.findings)
+    if (finding.pair == row.id) write_finding(json, finding);
+  json.end_array().key("numpy").begin_object();
+  json.member("a", numpy_of(pair.steps, 'a', pair.a.shape));
+  json.member("b", numpy_of(pair.steps, 'b', pair.b.shape)).end_object();
+}
+
+void write_alone(JsonWriter& json, const Row& row, const OpenPair* open, const Stats* stats) {
+  const bool is_b = row.kind == Row::Kind::only_b;
+  json.key("layer").null().key("stage").null().key("matchedBy").null();
+  for (const char* side : {"a", "b"}) {
+    json.key(side);
+    if ((*side == 'b') != is_b) {
+      json.null();
+      continue;
+    }
+    const View* view = open ? open->side(*side, true) : nullptr;
+    write_tensor(json, row.alone->id, view, stats);
+  }
+  json.member("shape", row.alone->id.shape).key("transforms").begin_object();
+  json.key("a").begin_array().end_array().key("b").begin_array().end_array().end_object();
+  json.key("metrics").null().key("introduced").null().key("findings").begin_array().end_array();
+  json.key("numpy").null();
+}
+
+}  // namespace
+
+void write_metrics(JsonWriter& json, const Row& row) {
+  if (!was_compared(row)) {
+    json.null();
+    return;
+  }
+  const Diff& diff = row.pair->comparison.diff;
+  json.begin_object().member("compared", diff.compared).member("equal", diff.equal);
+  json.member("maxAbs", diff.max_abs).key("at");
+  diff.max_abs ? json.value(diff.max_abs_at) : json.null();
+  json.member("aThere", diff.a_there).member("bThere", diff.b_there);
+  json.member("meanAbs", diff.mean_abs).member("mse", diff.mse).member("rmse", diff.rmse);
+  json.member("maxRel", diff.max_rel).member("meanRel", diff.mean_rel);
+  json.member("relL2", diff.rel_l2).member("cosine", diff.cosine).member("pcc", diff.pcc);
+  json.member("normRatio", diff.norm_ratio).member("snrDb", snr_db(diff));
+  json.member("ulpMax", diff.ulp_max).member("beyond", diff.exceeding);
+  json.member("nonfiniteMismatch", diff.nonfinite_mismatch);
+  json.member("nonfiniteAgreeing", diff.nonfinite_agreeing);
+  json.member("atol", diff.tolerance.atol).member("rtol", diff.tolerance.rtol);
+  json.member("rtolNeeded", diff.rtol_needed).member("ratio", tolerance_ratio(diff)).end_object();
+}
+
+void write_finding(JsonWriter& json, const Finding& finding) {
+  json.begin_object().member("code", finding.code).member("pair", uint64_t{finding.pair});
+  json.member("confidence", finding.confidence).member("explanation", finding.explanation);
+  json.key("parameters").begin_object();
+  for (const Parameter& parameter : finding.parameters)
+    std::visit([&](const auto& value) { json.member(parameter.name, value); }, parameter.value);
+  json.end_object().member("residualBefore", finding.residual_before);
+  json.member("residualAfter", finding.residual_after).member("convention", finding.convention);
+  json.key("evidence");
+  if (finding.evidence) {
+    const EvidenceSlice& slice = *finding.evidence;
+    json.begin_object().member("at", slice.at).member("a", slice.a).member("b", slice.b);
+    json.member("model", slice.model).end_object();
+  } else {
+    json.null();
+  }
+  json.end_object();
+}
+
+Reply get_pair(const Call& call) {
+  const Target target = row_of(call);
+  if (target.failure) return *target.failure;
+  // A row says what it knows also where its values cannot be had.
+  App& app = call.app;
+  const Result<OpenPairPtr> opened = app.pairs.open(app.sessions, target.session, target.row);
+  const OpenPair* open = opened.ok() ? opened.value().get() : nullptr;
+  // Of a tensor alone nothing was measured yet.
+  std::optional<Stats> alone;
+  if (open && !open->aligned && !open->compared && (open->a.has_value() != open->b.has_value())) {
+    Result<Stats> stats = statistics(open->a ? *open->a : *open->b);
+    if (stats.ok()) alone = std::move(stats).value();
+  }
+  JsonWriter json;
+  target.session->read([&](const SessionState& state) {
+    if (target.row >= state.row_count()) return;
+    const Row row = state.row(target.row);
+    json.begin_object().member("id", uint64_t{row.id}).member("status", status_word(row));
+    json.key("verdict");
+    row.pair&& row.pair->verdict ? json.value(tensordiff::name_of(*row.pair->verdict))
+                                 : json.null();
+    row.pair ? write_pair(json, state, row, open)
+             : write_alone(json, row, open, alone ? &*alone : nullptr);
+    text_or_null(json, "message", row.pair ? row.pair->message : row.alone->id.fault);
+    text_or_null(json, "unreadable", opened.ok() ? "" : opened.error().message());
+    text_or_null(json, "note", row.note);
+    json.key("v");
+    open ? json.value(open->version) : json.null();
+    json.end_object();
+  });
+  if (json.text().empty()) return problem(404, "there is no such pair any more");
+  return json_response(json.take());
+}
+
+}  // namespace tensordiff::serve

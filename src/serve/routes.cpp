@@ -1,0 +1,166 @@
+#include "serve/routes.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace tensordiff::serve {
+namespace {
+
+constexpr uint64_t kLongBody = 64 << 20;  // Names or numbers of all rows.
+
+constexpr Route kRoutes[] = {
+    {"GET", "/api/v1/health", "version, limits, formats, roots", get_health},
+    {"GET", "/api/v1/fs", "files and folders below the roots", get_fs},
+    {"POST", "/api/v1/demo", "a session on the built-in example dumps", post_demo},
+    {"GET", "/api/v1/sources", "all sources", get_sources},
+    {"POST", "/api/v1/sources", "open a file or folder by its path", post_source},
+    {"GET", "/api/v1/sources/{source}", "one source", get_source},
+    {"GET", "/api/v1/sources/{source}/tensors", "its tensors, as columns", get_source_tensors},
+    {"POST", "/api/v1/uploads", "begin an upload", post_upload},
+    {"GET", "/api/v1/uploads/{upload}", "which chunks have arrived", get_upload},
+    {"PUT", "/api/v1/uploads/{upload}/{chunk}", "one chunk, raw bytes", put_chunk,
+     Uploads::kChunkBytes, false, plan_chunk},
+    {"POST", "/api/v1/uploads/{upload}/complete", "make a source of it", complete_upload},
+    {"DELETE", "/api/v1/uploads/{upload}", "drop it", delete_upload},
+    {"GET", "/api/v1/sessions", "all sessions, newest first", get_sessions},
+    {"POST", "/api/v1/sessions", "compare sources", post_session},
+    {"GET", "/api/v1/sessions/{session}", "one session: state, summary, findings", get_session},
+    {"PATCH", "/api/v1/sessions/{session}",
+     "rename; other sources, tolerance or matching: compare again", patch_session},
+    {"DELETE", "/api/v1/sessions/{session}",
+     "forget it, and remove uploads that no other session uses", delete_session},
+    {"POST", "/api/v1/sessions/{session}/reload", "open changed files again and compare again",
+     reload_session},
+    {"GET", "/api/v1/sessions/{session}/events", "† news, as server-sent events", get_events, 0,
+     true},
+    {"GET", "/api/v1/sessions/{session}/pairs", "all rows, or those that changed, as columns",
+     get_pairs},
+    {"GET", "/api/v1/sessions/{session}/pairings", "pairs made by hand", get_pairings},
+    {"PUT", "/api/v1/sessions/{session}/pairings", "set them, and compare again", put_pairings,
+     kLongBody},
+    {"PUT", "/api/v1/sessions/{session}/order", "the order of the rows", put_order, kLongBody},
+    {"POST", "/api/v1/sessions/{session}/export", "prepare a file of the results", post_export},
+    {"GET", "/api/v1/exports/{export}", "† that file", get_export, 0, true},
+    {"GET", "/api/v1/sessions/{session}/pairs/{pair}", "one row in full", get_pair},
+    {"PUT", "/api/v1/sessions/{session}/pairs/{pair}/note", "a note on a pair", put_note},
+    {"GET", "/api/v1/sessions/{session}/pairs/{pair}/slice", "values, binary", get_slice},
+    {"GET", "/api/v1/sessions/{session}/pairs/{pair}/element",
+     "one element: values, bits, distance", get_element},
+    {"GET", "/api/v1/sessions/{session}/pairs/{pair}/profile", "values along one axis, binary",
+     get_profile},
+    {"GET", "/api/v1/sessions/{session}/pairs/{pair}/axes", "the error by index along each axis",
+     get_axes},
+    {"GET", "/api/v1/sessions/{session}/pairs/{pair}/pyramid", "what tiles there are of a plane",
+     get_pyramid},
+    {"GET", "/api/v1/sessions/{session}/pairs/{pair}/tile/{plane}/{level}/{ty}/{tx}",
+     "one tile, binary", get_tile},
+    {"GET", "/api/v1/sessions/{session}/pairs/{pair}/histogram",
+     "how values or differences are spread", get_histogram},
+    {"GET", "/api/v1/sessions/{session}/pairs/{pair}/worst", "the elements that differ most",
+     get_worst},
+    {"POST", "/api/v1/sessions/{session}/pairs/{pair}/find", "search elements", post_find},
+    {"GET", "/api/v1/jobs/{job}", "how far a job is", get_job},
+    {"DELETE", "/api/v1/jobs/{job}", "cancel it", delete_job},
+    {"POST", "/upload", "the earlier debugger's: archives in a form", flask_upload, 0, true,
+     plan_form},
+    {"POST", "/get_tensor_values", "the earlier debugger's: values of a match", flask_values,
+     1 << 20, true},
+    {"POST", "/reorder_matches", "the earlier debugger's: move a match", flask_reorder, 1 << 20,
+     true},
+    {"POST", "/regroup_matches", "the earlier debugger's: sort and group", flask_regroup, 1 << 20,
+     true},
+    {"POST", "/manual_pair", "the earlier debugger's: pair by hand", flask_pair, 1 << 20, true},
+};
+
+// Fills the parameters; nothing where the path is another one.
+std::optional<std::vector<std::pair<std::string_view, std::string>>> fit(std::string_view pattern,
+                                                                         std::string_view path) {
+  const std::vector<std::string_view> wanted = split(pattern, '/');
+  const std::vector<std::string_view> given = split(path, '/');
+  if (wanted.size() != given.size()) return std::nullopt;
+  std::vector<std::pair<std::string_view, std::string>> parameters;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].starts_with('{'))
+      parameters.emplace_back(wanted[i].substr(1, wanted[i].size() - 2), given[i]);
+    else if (wanted[i] != given[i])
+      return std::nullopt;
+  }
+  return parameters;
+}
+
+Target missing(std::string_view what, const std::string& id) {
+  Target target;
+  target.failure = problem(404, fmt::format("there is no {} '{}'", what, printable(id, 60)));
+  return target;
+}
+
+}  // namespace
+
+std::span<const Route> routes() { return kRoutes; }
+
+Match find_route(std::string_view method, std::string_view path) {
+  Match match;
+  for (const Route& route : kRoutes) {
+    auto parameters = fit(route.pattern, path);
+    if (!parameters) continue;
+    if (route.method != method) {
+      match.other_method = true;
+      continue;
+    }
+    return {&route, std::move(*parameters), false};
+  }
+  return match;
+}
+
+std::string Call::parameter(std::string_view name) const {
+  for (const auto& [known, value] : parameters)
+    if (known == name) return value;
+  return "";
+}
+
+Target session_of(const Call& call) {
+  Target target;
+  const std::string id = call.parameter("session");
+  target.session = call.app.sessions.find(id);
+  return target.session ? target : missing("session", id);
+}
+
+Target row_of(const Call& call) {
+  Target target = session_of(call);
+  if (target.failure) return target;
+  const std::string text = call.parameter("pair");
+  const std::optional<uint64_t> id = parse_digits(text);
+  const std::size_t rows =
+      target.session->read([](const SessionState& state) { return state.row_count(); });
+  if (!id || *id >= rows) return missing("pair", text);
+  target.row = *id;
+  return target;
+}
+
+Target open_row(const Call& call) {
+  Target target = row_of(call);
+  if (target.failure) return target;
+  App& app = call.app;
+  Result<OpenPairPtr> pair = app.pairs.open(app.sessions, target.session, target.row);
+  if (pair.ok()) {
+    target.pair = std::move(pair).value();
+    return target;
+  }
+  const bool stale = app.sessions.stale(*target.session);
+  target.failure = problem(stale ? 409 : 422, pair.error().message(), stale ? "reload it" : "");
+  return target;
+}
+
+std::string session_brief(App& app, const SessionPtr& session) {
+  const JobPtr job = app.jobs.of(session->id());
+  JsonWriter json;
+  json.begin_object().member("id", session->id());
+  session->read(
+      [&](const SessionState& state) { json.member("rev", state.rev).member("run", state.run); });
+  json.key("job");
+  job ? json.value(job->id) : json.null();
+  return json.end_object().take();
+}
+
+}  // namespace tensordiff::serve

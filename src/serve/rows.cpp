@@ -1,0 +1,271 @@
+#include "serve/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/text.h"
+#include "serve/columns.h"
+
+namespace tensordiff::serve {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+double or_nan(const std::optional<T>& value) {
+  return value ? static_cast<double>(*value) : kNan;
+}
+
+double code_of(const Row& row) {
+  constexpr std::string_view kWords[] = {"pending",   "identical",    "equal", "close",
+                                         "different", "incomparable", "error", "only_a",
+                                         "only_b",    "single"};
+  return static_cast<double>(std::ranges::find(kWords, status_word(row)) - kWords);
+}
+
+std::string group_of(const Row& row) {
+  if (row.pair && row.pair->layer) return fmt::format("layer {}", *row.pair->layer);
+  const std::string& name = row.name_a().empty() ? row.name_b() : row.name_a();
+  const std::size_t end = name.find_last_of("./");
+  return end == std::string::npos ? "" : valid_utf8(name.substr(0, end));
+}
+
+const TensorId* side(const Row& row, char which) {
+  if (row.pair) return which == 'a' ? &row.pair->a : &row.pair->b;
+  const bool is_b = row.kind == Row::Kind::only_b;
+  return is_b == (which == 'b') ? &row.alone->id : nullptr;
+}
+
+std::string dtype_of(const Row& row, char which) {
+  const TensorId* id = side(row, which);
+  return id ? std::string(tensordiff::name_of(id->dtype)) : "";
+}
+
+std::string shape_of(const Row& row, char which) {
+  const TensorId* id = side(row, which);
+  return id ? comma_text(id->shape) : "";
+}
+
+double elements_of(const Row& row) {
+  const Shape* shape = row.pair ? &row.pair->shape : &row.alone->id.shape;
+  if (row.pair && !was_compared(row)) shape = &row.pair->a.shape;
+  return static_cast<double>(element_count(*shape).value_or(0));
+}
+
+std::string verdict_word(const Row& row) {
+  return row.pair && row.pair->verdict ? std::string(tensordiff::name_of(*row.pair->verdict)) : "";
+}
+
+std::string message_of(const Row& row) {
+  return valid_utf8(row.pair ? row.pair->message : row.alone->id.fault);
+}
+
+// A number of the comparison, where there is one.
+template <auto Member>
+double metric(const Row& row) {
+  if (!was_compared(row)) return kNan;
+  const auto& value = row.pair->comparison.diff.*Member;
+  if constexpr (requires { value.has_value(); })
+    return or_nan(value);
+  else
+    return static_cast<double>(value);
+}
+
+template <Stats Comparison::*Side, uint64_t Stats::*Member>
+double counted(const Row& row) {
+  return was_compared(row) ? static_cast<double>(row.pair->comparison.*Side.*Member) : kNan;
+}
+
+struct RowColumn {
+  enum class Type { u8, u32, i32, f64, str };
+  std::string_view name;
+  Type type;
+  double (*number)(const Row&) = nullptr;
+  std::string (*text)(const Row&) = nullptr;  // Of a str; of a code, its word in JSON.
+};
+
+using T = RowColumn::Type;
+constexpr RowColumn kColumns[] = {
+    {"id", T::u32, [](const Row& row) { return static_cast<double>(row.id); }},
+    {"order", T::u32, [](const Row& row) { return static_cast<double>(row.order); }},
+    {"status", T::u8, code_of, [](const Row& row) { return std::string(status_word(row)); }},
+    {"verdict", T::u8,
+     [](const Row& row) {
+       return row.pair && row.pair->verdict ? 1.0 + static_cast<int>(*row.pair->verdict) : 0.0;
+     },
+     verdict_word},
+    {"layer", T::i32,
+     [](const Row& row) {
+       return row.pair ? static_cast<double>(row.pair->layer.value_or(-1)) : -1.0;
+     }},
+    {"stage", T::str, nullptr,
+     [](const Row& row) { return row.pair ? valid_utf8(row.pair->stage) : ""; }},
+    {"group", T::str, nullptr, group_of},
+    {"nameA", T::str, nullptr, [](const Row& row) { return valid_utf8(row.name_a()); }},
+    {"nameB", T::str, nullptr, [](const Row& row) { return valid_utf8(row.name_b()); }},
+    {"matchedBy", T::str, nullptr,
+     [](const Row& row) { return std::string(row.pair ? row.pair->matched_by : ""); }},
+    {"dtypeA", T::str, nullptr, [](const Row& row) { return dtype_of(row, 'a'); }},
+    {"dtypeB", T::str, nullptr, [](const Row& row) { return dtype_of(row, 'b'); }},
+    {"shapeA", T::str, nullptr, [](const Row& row) { return shape_of(row, 'a'); }},
+    {"shapeB", T::str, nullptr, [](const Row& row) { return shape_of(row, 'b'); }},
+    {"shape", T::str, nullptr,
+     [](const Row& row) { return was_compared(row) ? comma_text(row.pair->shape) : ""; }},
+    {"elements", T::f64, elements_of},
+    {"steps", T::u8,
+     [](const Row& row) {
+       return row.pair ? std::min(255.0, static_cast<double>(row.pair->steps.size())) : 0.0;
+     }},
+    {"maxAbs", T::f64, metric<&Diff::max_abs>},
+    {"meanAbs", T::f64, metric<&Diff::mean_abs>},
+    {"rmse", T::f64, metric<&Diff::rmse>},
+    {"maxRel", T::f64, metric<&Diff::max_rel>},
+    {"meanRel", T::f64, metric<&Diff::mean_rel>},
+    {"relL2", T::f64, metric<&Diff::rel_l2>},
+    {"cosine", T::f64, metric<&Diff::cosine>},
+    {"pcc", T::f64, metric<&Diff::pcc>},
+    {"normRatio", T::f64, metric<&Diff::norm_ratio>},
+    {"ulpMax", T::f64, metric<&Diff::ulp_max>},
+    {"compared", T::f64, metric<&Diff::compared>},
+    {"equal", T::f64, metric<&Diff::equal>},
+    {"exceeding", T::f64, metric<&Diff::exceeding>},
+    {"nonfiniteMismatch", T::f64, metric<&Diff::nonfinite_mismatch>},
+    {"nanA", T::f64, counted<&Comparison::a, &Stats::nan>},
+    {"infA", T::f64, counted<&Comparison::a, &Stats::inf>},
+    {"nanB", T::f64, counted<&Comparison::b, &Stats::nan>},
+    {"infB", T::f64, counted<&Comparison::b, &Stats::inf>},
+    {"atol", T::f64,
+     [](const Row& row) {
+       return was_compared(row) ? row.pair->comparison.diff.tolerance.atol : kNan;
+     }},
+    {"rtol", T::f64,
+     [](const Row& row) {
+       return was_compared(row) ? row.pair->comparison.diff.tolerance.rtol : kNan;
+     }},
+    {"ratio", T::f64,
+     [](const Row& row) {
+       return was_compared(row) ? or_nan(tolerance_ratio(row.pair->comparison.diff)) : kNan;
+     }},
+    {"likeness", T::f64, [](const Row& row) { return row.alone ? row.alone->likeness : kNan; }},
+    {"nearest", T::str, nullptr,
+     [](const Row& row) { return row.alone ? valid_utf8(row.alone->nearest) : ""; }},
+    {"note", T::u8, [](const Row& row) { return row.note.empty() ? 0.0 : 1.0; }},
+    {"message", T::str, nullptr, message_of},
+};
+
+bool sends_all(const SessionState& state, std::optional<uint64_t> since) {
+  return !since || *since < state.run_rev;
+}
+
+std::vector<Row> changed_rows(const SessionState& state, std::optional<uint64_t> since) {
+  std::vector<Row> rows;
+  for (std::size_t id = 0; id < state.row_count(); ++id)
+    if (sends_all(state, since) || state.row_revs[id] > *since) rows.push_back(state.row(id));
+  return rows;
+}
+
+std::string head(const SessionState& state, std::optional<uint64_t> since) {
+  return fmt::format("\"rev\":{},\"run\":{},\"full\":{},", state.rev, state.run,
+                     sends_all(state, since));
+}
+
+template <class Number>
+std::vector<Number> numbers(const std::vector<Row>& rows, const RowColumn& column) {
+  std::vector<Number> values;
+  values.reserve(rows.size());
+  for (const Row& row : rows) values.push_back(static_cast<Number>(column.number(row)));
+  return values;
+}
+
+void write_cell(JsonWriter& json, const RowColumn& column, const Row& row) {
+  json.key(column.name);
+  if (column.type == T::str) {
+    json.value(column.text(row));
+  } else if (column.text) {
+    const std::string word = column.text(row);
+    word.empty() ? json.null() : json.value(word);
+  } else {
+    const double number = column.number(row);
+    std::isnan(number) ? json.null() : json.value(number);
+  }
+}
+
+}  // namespace
+
+std::string comma_text(const Shape& shape) {
+  std::string text;
+  for (const uint64_t size : shape) text += (text.empty() ? "" : ",") + std::to_string(size);
+  return text;
+}
+
+std::string_view status_word(const Row& row) {
+  if (row.kind == Row::Kind::single) return "single";
+  if (row.kind != Row::Kind::pair) return row.kind == Row::Kind::only_a ? "only_a" : "only_b";
+  return row.pending ? "pending" : tensordiff::name_of(row.pair->comparison.status);
+}
+
+bool was_compared(const Row& row) {
+  if (!row.pair || row.pending) return false;
+  const Status status = row.pair->comparison.status;
+  return status != Status::incomparable && status != Status::error;
+}
+
+std::optional<double> tolerance_ratio(const Diff& diff) {
+  if (!diff.max_abs) return std::nullopt;
+  const auto [atol, rtol] = diff.tolerance;
+  const double allowed = atol + rtol * std::abs(diff.a_there.value_or(0));
+  double ratio = *diff.max_abs == 0 ? 0 : *diff.max_abs / allowed;
+  if (rtol > 0 && diff.rtol_needed) ratio = std::max(ratio, *diff.rtol_needed / rtol);
+  // No rtol would do: an element beyond atol where a is zero.
+  if (diff.exceeding > 0 && ratio <= 1) ratio = std::numeric_limits<double>::infinity();
+  return ratio;
+}
+
+std::vector<std::string_view> row_columns() {
+  std::vector<std::string_view> names;
+  for (const RowColumn& column : kColumns) names.push_back(column.name);
+  return names;
+}
+
+std::string rows_as_columns(const SessionState& state, std::optional<uint64_t> since) {
+  const std::vector<Row> rows = changed_rows(state, since);
+  Columns columns(rows.size());
+  for (const RowColumn& column : kColumns) {
+    switch (column.type) {
+      case T::u8:
+        columns.add(column.name, numbers<uint8_t>(rows, column));
+        break;
+      case T::u32:
+        columns.add(column.name, numbers<uint32_t>(rows, column));
+        break;
+      case T::i32:
+        columns.add(column.name, numbers<int32_t>(rows, column));
+        break;
+      case T::f64:
+        columns.add(column.name, numbers<double>(rows, column));
+        break;
+      case T::str:
+        std::vector<std::string> texts;
+        for (const Row& row : rows) texts.push_back(column.text(row));
+        columns.add(column.name, texts);
+        break;
+    }
+  }
+  return columns.finish(head(state, since));
+}
+
+std::string rows_as_json(const SessionState& state, std::optional<uint64_t> since) {
+  const std::vector<Row> rows = changed_rows(state, since);
+  JsonWriter json;
+  json.begin_object().member("n", uint64_t{rows.size()}).key("rows").begin_array();
+  for (const Row& row : rows) {
+    json.begin_object();
+    for (const RowColumn& column : kColumns) write_cell(json, column, row);
+    json.end_object();
+  }
+  std::string text = json.end_array().end_object().take();
+  return text.insert(1, head(state, since));
+}
+
+}  // namespace tensordiff::serve

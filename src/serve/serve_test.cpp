@@ -1,0 +1,296 @@
+// The small parts that the server is made of.
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+
+#include "serve/assets.h"
+#include "serve/columns.h"
+#include "serve/exports.h"
+#include "serve/guard.h"
+#include "serve/jobs.h"
+#include "serve/message.h"
+#include "serve/multipart.h"
+#include "serve/query.h"
+#include "serve/roots.h"
+#include "serve/settings.h"
+#include "serve/state_folder.h"
+#include "serve/store.h"
+#include "serve/uploads.h"
+
+namespace fs = std::filesystem;
+
+namespace tensordiff::serve {
+namespace {
+
+// A folder that ends with the test.
+class Serve : public testing::Test {
+ protected:
+  Serve() {
+    std::string name = (fs::temp_directory_path() / "serve-test-XXXXXX").string();
+    folder = fs::canonical(mkdtemp(name.data()));
+  }
+  ~Serve() override { fs::remove_all(folder); }
+  fs::path folder;
+};
+
+TEST(Problem, IsWhatTheStandardSays) {
+  const Response response = problem(409, "say \"no\"", "try", ",\"stale\":[]");
+  EXPECT_EQ(response.type, "application/problem+json");
+  EXPECT_EQ(response.body,
+            R"({"type":"about:blank","title":"Conflict","status":409,"detail":"say \"no\"",)"
+            R"("hint":"try","stale":[]})");
+}
+
+TEST(Query, ReadsWordsAndPercentSigns) {
+  const Query query("dir=%2Fa%20b&x=1&x=2&flag&n=12&bad=1x&plus=a+b");
+  EXPECT_EQ(query.text("dir"), "/a b");
+  EXPECT_EQ(query.text("x"), "2");
+  EXPECT_EQ(query.text("plus"), "a b");
+  EXPECT_EQ(query.text("none", "fallback"), "fallback");
+  EXPECT_EQ(query.count("n", 1, 100).value(), 12U);
+  EXPECT_EQ(query.count("none", 7, 100).value(), 7U);
+  EXPECT_FALSE(query.count("bad", 1, 100).ok());
+  EXPECT_FALSE(query.count("n", 1, 11).ok());
+  EXPECT_EQ(percent_decoded("%zz%4"), "%zz%4");
+  EXPECT_EQ(percent_decoded("a%00b"), "a%00b");  // No zero byte ever comes of it.
+  EXPECT_FALSE(parse_digits("-1").has_value());
+  EXPECT_FALSE(parse_digits("18446744073709551616").has_value());
+}
+
+TEST(Multipart, FindsFilesAndFields) {
+  const std::string body =
+      "--xx\r\nContent-Disposition: form-data; name=\"model1\"; filename=\"a.zip\"\r\n"
+      "Content-Type: application/zip\r\n\r\nPK\r\n--x\r\n--xx\r\n"
+      "Content-Disposition: form-data; name=\"upload_mode\"\r\n\r\ndual\r\n--xx--\r\n";
+  const auto parts = parse_multipart(body, "multipart/form-data; boundary=xx");
+  ASSERT_TRUE(parts.ok()) << parts.error().message();
+  ASSERT_EQ(parts.value().size(), 2U);
+  EXPECT_EQ(parts.value()[0].filename, "a.zip");
+  EXPECT_EQ(parts.value()[0].bytes, "PK\r\n--x");
+  EXPECT_EQ(parts.value()[1].name, "upload_mode");
+  EXPECT_EQ(parts.value()[1].bytes, "dual");
+  // Every prefix of it is cut short.
+  for (std::size_t size = 0; size + 4 < body.size(); ++size)
+    EXPECT_FALSE(
+        parse_multipart(std::string(body, 0, size), "multipart/form-data; boundary=xx").ok())
+        << size;
+  EXPECT_FALSE(parse_multipart(body, "text/plain").ok());
+}
+
+TEST(Columns, AlignsEachArray) {
+  Columns columns(2);
+  columns.add("status", std::vector<uint8_t>{1, 2});
+  columns.add("name", std::vector<std::string>{"a", "größe"});
+  columns.add("x", std::vector<double>{1.5, 2.5});
+  const std::string bytes = columns.finish("\"rev\":3,");
+  EXPECT_TRUE(bytes.starts_with("TDBC"));
+  uint32_t size = 0;
+  std::memcpy(&size, bytes.data() + 4, 4);
+  EXPECT_EQ(size % 8, 0U);
+  const Json header = Json::parse(bytes.substr(8, size)).value();
+  EXPECT_EQ(header["rev"].u64(), 3U);
+  EXPECT_EQ(header["n"].u64(), 2U);
+  const Json& last = header["columns"][2];
+  EXPECT_EQ(*last["offset"].u64() % 8, 0U);
+  double value = 0;
+  std::memcpy(&value, bytes.data() + 8 + size + *last["offset"].u64() + 8, 8);
+  EXPECT_EQ(value, 2.5);
+}
+
+TEST_F(Serve, RootsEndAtTheirEdge) {
+  fs::create_directories(folder / "in" / "deep");
+  fs::create_directories(folder / "inner");
+  std::ofstream(folder / "in" / "file") << "x";
+  std::ofstream(folder / "out") << "x";
+  fs::create_symlink(folder / "out", folder / "in" / "link");
+  const Roots roots = Roots::make({(folder / "in").string()}).value();
+  EXPECT_EQ(roots.find((folder / "in/file").string()).path, folder / "in/file");
+  EXPECT_EQ(roots.find((folder / "in/deep/../file").string()).path, folder / "in/file");
+  for (const fs::path& outside : {folder / "out", folder / "in/../out", folder / "in/link",
+                                  folder / "inner", folder, fs::path("/")}) {
+    const Roots::Found found = roots.find(outside.string());
+    EXPECT_TRUE(found.outside) << outside;
+    EXPECT_TRUE(found.path.empty()) << outside;
+  }
+  EXPECT_FALSE(roots.find((folder / "in/none").string()).outside);
+  EXPECT_TRUE(roots.find(std::string("in\0x", 4)).path.empty());
+  EXPECT_FALSE(roots.check_links(folder / "in").ok());
+  EXPECT_TRUE(roots.check_links(folder / "in/deep").ok());
+  EXPECT_EQ(roots.list(folder / "in", "").value().entries.size(), 3U);
+  EXPECT_FALSE(Roots::make({(folder / "none").string()}).ok());
+}
+
+TEST_F(Serve, TheStoreKeepsWhatItIsGiven) {
+  const std::string path = (folder / "x.db").string();
+  const std::string bytes("\0\1\2", 3);
+  {
+    Store store = Store::open(path).value();
+    ASSERT_TRUE(store.run("INSERT INTO notes VALUES(?,?,?,?)", {"s", "a'b", "", "text"}).ok());
+    ASSERT_TRUE(store
+                    .run("INSERT INTO results VALUES(?,?,?,?,?,?)",
+                         {"s", "f", "n", "same", 3, Store::Blob{bytes}})
+                    .ok());
+    EXPECT_FALSE(store.run("INSERT INTO nowhere VALUES(1)").ok());
+  }
+  Store again = Store::open(path).value();
+  std::string name, blob;
+  ASSERT_TRUE(
+      again.read("SELECT a FROM notes", {}, [&](const Store::Row& row) { name = row.text(0); })
+          .ok());
+  ASSERT_TRUE(again
+                  .read("SELECT report FROM results WHERE session=?", {"s"},
+                        [&](const Store::Row& row) { blob = row.text(0); })
+                  .ok());
+  EXPECT_EQ(name, "a'b");
+  EXPECT_EQ(blob, bytes);
+}
+
+TEST_F(Serve, OneServerHasTheFolderAndAnotherItsOwn) {
+  const StateFolder first = StateFolder::open((folder / "state").string()).value();
+  EXPECT_FALSE(first.passing());
+  struct stat facts {};
+  ASSERT_EQ(stat(first.path().c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0700U);
+  fs::path passing;
+  {
+    const StateFolder second = StateFolder::open((folder / "state").string()).value();
+    EXPECT_TRUE(second.passing());
+    passing = second.path();
+    EXPECT_TRUE(fs::exists(passing));
+  }
+  EXPECT_FALSE(fs::exists(passing));
+}
+
+TEST_F(Serve, UploadsAreFoundAgain) {
+  Store store = Store::open(":memory:").value();
+  std::string id;
+  {
+    Uploads uploads(store, folder, 1 << 30);
+    const Upload upload =
+        uploads.begin("../../evil name.zip", 3 * Uploads::kChunkBytes - 1).value();
+    id = upload.id;
+    EXPECT_EQ(upload.received.size(), 3U);
+    EXPECT_EQ(upload.chunk_bytes(2), Uploads::kChunkBytes - 1);
+    EXPECT_EQ(upload.path, folder / id / "evil_name.zip");
+    BodyFile file = BodyFile::open(upload.path, 5).value();
+    ASSERT_TRUE(file.append("abc").ok());
+    ASSERT_TRUE(uploads.received(id, 1).ok());
+  }
+  Uploads uploads(store, folder, 1 << 30);
+  ASSERT_TRUE(uploads.load().ok());
+  const std::optional<Upload> upload = uploads.find(id);
+  ASSERT_TRUE(upload.has_value());
+  EXPECT_EQ(upload->received, std::vector<bool>({false, true, false}));
+  EXPECT_FALSE(upload->complete());
+  EXPECT_EQ(fs::file_size(upload->path), 8U);
+  uploads.remove_unused(upload->created + 1);
+  EXPECT_FALSE(uploads.find(id).has_value());
+  EXPECT_FALSE(fs::exists(folder / id));
+}
+
+TEST(Uploads, NamesAreMadeHarmless) {
+  EXPECT_EQ(harmless_name("/etc/passwd"), "passwd");
+  EXPECT_EQ(harmless_name("..\\..\\x.pt"), "x.pt");
+  EXPECT_EQ(harmless_name(".."), "_.");
+  EXPECT_EQ(harmless_name(".ssh"), "_ssh");
+  EXPECT_EQ(harmless_name(""), "file");
+  EXPECT_EQ(harmless_name("a\nb\"c.zip"), "a_b_c.zip");
+  EXPECT_LE(harmless_name(std::string(1000, 'x') + ".pt").size(), 100U);
+}
+
+TEST(Settings, ComeBackFromTheirText) {
+  Settings settings;
+  const Json json = Json::parse(R"({"a":["x"],"b":["y"],"policy":{"atol":0.5,"equalNan":false},
+      "match":{"strategies":["exact"],"fuzzyThreshold":0.25,"align":false},
+      "pairs":[{"a":"p","b":"q"}],"only":true,"name":"n"})")
+                        .value();
+  ASSERT_TRUE(apply(json, settings).ok());
+  EXPECT_EQ(settings.mode, "compare");
+  Settings again;
+  ASSERT_TRUE(apply(Json::parse(text_of(settings)).value(), again).ok());
+  EXPECT_EQ(settings, again);
+  const tensordiff::Request request = request_for(settings);
+  EXPECT_EQ(request.compare.atol, 0.5);
+  EXPECT_EQ(request.match.strategies[0], "manual");  // `only` leaves no other.
+}
+
+TEST(Settings, RefuseWhatMakesNoSense) {
+  for (const char* text :
+       {R"({"a":[]})", R"({"a":["x"],"mode":"compare"})",
+        R"({"a":["x"],"b":["y"],"mode":"explore"})", R"({"a":["x"],"policy":{"atol":-1}})",
+        R"({"a":["x"],"policy":{"rtol":"1"}})", R"({"a":"x"})",
+        R"({"a":["x"],"match":{"fuzzyThreshold":2}})",
+        R"({"a":["x"],"match":{"strategies":["magic"]}})", R"({"a":["x"],"pairs":[{"a":"p"}]})",
+        "[]"}) {
+    Settings settings;
+    EXPECT_FALSE(apply(Json::parse(text).value(), settings).ok()) << text;
+  }
+}
+
+TEST(Jobs, CancelTheOneBeforeOnTheSameSession) {
+  Jobs jobs;
+  std::atomic<bool> began = false;
+  const auto endless = [&](Job& job) {
+    began = true;
+    while (!job.cancelled()) std::this_thread::yield();
+    return false;
+  };
+  const JobPtr first = jobs.start("s", "compare", endless);
+  while (!began) std::this_thread::yield();
+  EXPECT_EQ(jobs.of("s"), first);
+  EXPECT_EQ(jobs.of("t"), nullptr);
+  const JobPtr second = jobs.start("s", "compare", [&](Job&) {
+    EXPECT_EQ(first->state(), "cancelled");
+    return true;
+  });
+  second->wait();
+  EXPECT_EQ(second->state(), "done");
+  EXPECT_EQ(jobs.find(second->id), second);
+  jobs.stop();
+  const JobPtr late = jobs.start("s", "compare", [](Job& job) { return !job.cancelled(); });
+  late->wait();
+  EXPECT_EQ(late->state(), "cancelled");
+}
+
+TEST(Assets, TheDemoIsPartOfTheProgram) {
+  ASSERT_EQ(demo_files().size(), 2U);
+  for (const Asset& asset : demo_files()) EXPECT_EQ(unpacked(asset).size(), asset.size);
+}
+
+TEST(Assets, PageFilesAreSentAsTheClientTakesThem) {
+  const Asset demo = demo_files()[0];
+  const Asset files[] = {{"/index.html", demo.gzip, demo.size, demo.hash},
+                         {"/assets/app.js", demo.gzip, demo.size, demo.hash}};
+  Request request;
+  request.path = "/";
+  const Response plain = page_response(files, request);
+  EXPECT_EQ(plain.body.size(), demo.size);
+  EXPECT_EQ(plain.type, "text/html; charset=utf-8");
+  request.path = "/assets/app.js";
+  request.headers = {{"accept-encoding", "gzip, br"}};
+  EXPECT_EQ(page_response(files, request).fixed.size(), demo.gzip.size());
+  request.headers = {{"if-none-match", "\"" + std::string(demo.hash) + "\""}};
+  EXPECT_EQ(page_response(files, request).status, 304);
+  for (const char* path : {"/none", "/../index.html", "/assets/", "/index.html/"}) {
+    request.path = path;
+    EXPECT_EQ(page_response(files, request).status, 404) << path;
+  }
+}
+
+TEST(Exports, AreOnlyWhatCanBeRendered) {
+  const std::vector<ExportFormat> formats = export_formats();
+  ASSERT_FALSE(formats.empty());
+  EXPECT_EQ(formats[0].name, "json");
+  Exports exports;
+  const std::string id = exports.add({"s", formats[0], {}});
+  EXPECT_EQ(exports.find(id)->session, "s");
+  EXPECT_FALSE(exports.find("none").has_value());
+  EXPECT_TRUE(render(*exports.find(id), Report{}).starts_with("{"));
+}
+
+}  // namespace
+}  // namespace tensordiff::serve

@@ -1,0 +1,159 @@
+#include "serve/settings.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace tensordiff::serve {
+namespace {
+
+constexpr std::size_t kSourcesMax = 1000;
+constexpr std::size_t kNameMax = 300;
+
+Result<std::vector<std::string>> texts(const Json& list, std::string_view key) {
+  std::vector<std::string> result;
+  if (!list.is_array() || list.array().size() > kSourcesMax)
+    return Error("{}: not a list of at most {} texts", key, kSourcesMax);
+  for (const Json& item : list.array()) {
+    if (!item.is_string()) return Error("{}: not a list of texts", key);
+    result.emplace_back(item.string());
+  }
+  return result;
+}
+
+// null: as if nobody had chosen.
+Result<std::optional<double>> tolerance(const Json& value, std::string_view key) {
+  if (value.is_null()) return std::optional<double>();
+  const std::optional<double> number = value.number();
+  if (!number || !(*number >= 0) || !std::isfinite(*number))
+    return Error("{}: not a number of 0 or more", key);
+  return number;
+}
+
+Result<bool> flag(const Json& value, std::string_view key) {
+  const std::optional<bool> found = value.boolean();
+  if (!found) return Error("{}: neither true nor false", key);
+  return *found;
+}
+
+Result<void> apply_policy(const Json& policy, Settings& settings) {
+  for (const Json::Member& member : policy.object()) {
+    if (member.key == "atol") settings.atol = TRY(tolerance(member.value, "policy.atol"));
+    if (member.key == "rtol") settings.rtol = TRY(tolerance(member.value, "policy.rtol"));
+    if (member.key == "equalNan") settings.equal_nan = TRY(flag(member.value, "policy.equalNan"));
+  }
+  return {};
+}
+
+Result<void> apply_match(const Json& match, Settings& settings) {
+  for (const Json::Member& member : match.object()) {
+    if (member.key == "align") settings.align = TRY(flag(member.value, "match.align"));
+    if (member.key == "fuzzyThreshold") {
+      const std::optional<double> number = member.value.number();
+      if (!number || !(*number >= 0 && *number <= 1))
+        return Error("match.fuzzyThreshold: not a number from 0 to 1");
+      settings.fuzzy_threshold = *number;
+    }
+    if (member.key != "strategies") continue;
+    settings.strategies = TRY(texts(member.value, "match.strategies"));
+    for (const std::string& name : settings.strategies)
+      if (std::ranges::find(matchers::kAll, name, &Matcher::name) == std::end(matchers::kAll))
+        return Error("match.strategies: there is none called '{}'", printable(name));
+  }
+  return {};
+}
+
+Result<void> apply_pairings(const Json& list, Settings& settings) {
+  settings.pairings.clear();
+  for (const Json& pair : list.array()) {
+    if (!pair["a"].is_string() || !pair["b"].is_string())
+      return Error("pairs: each needs the names a and b");
+    settings.pairings.push_back({std::string(pair["a"].string()), std::string(pair["b"].string())});
+  }
+  return {};
+}
+
+Result<void> check_mode(Settings& settings) {
+  const bool several = settings.a.size() > 1 || settings.b.size() > 1;
+  const std::string found = settings.b.empty() ? "explore" : several ? "mixed" : "compare";
+  if (settings.a.empty()) return Error("a: no source");
+  if (settings.mode.empty()) settings.mode = found;
+  const bool known = settings.mode == "compare" || settings.mode == "mixed";
+  if (settings.mode != "explore" && !known)
+    return Error("mode: '{}' is not compare, explore or mixed", printable(settings.mode));
+  if ((settings.mode == "explore") != settings.b.empty())
+    return Error("mode: explore takes sources for a alone, the others for both");
+  return {};
+}
+
+}  // namespace
+
+Result<void> apply(const Json& changes, Settings& settings) {
+  if (!changes.is_object()) return Error("not a JSON object");
+  for (const Json::Member& member : changes.object()) {
+    const Json& value = member.value;
+    if (member.key == "name")
+      settings.name = printable(value.string(), kNameMax);
+    else if (member.key == "mode")
+      settings.mode = value.string();
+    else if (member.key == "a")
+      settings.a = TRY(texts(value, "a"));
+    else if (member.key == "b")
+      settings.b = TRY(texts(value, "b"));
+    else if (member.key == "policy")
+      TRY(apply_policy(value, settings));
+    else if (member.key == "match")
+      TRY(apply_match(value, settings));
+    else if (member.key == "pairs")
+      TRY(apply_pairings(value, settings));
+    else if (member.key == "only")
+      settings.only = value.boolean().value_or(false);
+  }
+  // Other inputs may make it another mode, unless it was said.
+  if (changes["mode"].is_null()) settings.mode.clear();
+  return check_mode(settings);
+}
+
+void write_policy(JsonWriter& json, const Settings& settings) {
+  json.begin_object().member("atol", settings.atol).member("rtol", settings.rtol);
+  json.member("equalNan", settings.equal_nan).end_object();
+}
+
+void write_match(JsonWriter& json, const Settings& settings) {
+  json.begin_object().member("strategies", settings.strategies);
+  json.member("fuzzyThreshold", settings.fuzzy_threshold).member("align", settings.align);
+  json.end_object();
+}
+
+std::string text_of(const Settings& settings) {
+  JsonWriter json;
+  json.begin_object().member("name", settings.name).member("mode", settings.mode);
+  json.member("a", settings.a).member("b", settings.b).key("policy");
+  write_policy(json, settings);
+  json.key("match");
+  write_match(json, settings);
+  json.key("pairs").begin_array();
+  for (const NamePair& pair : settings.pairings)
+    json.begin_object().member("a", pair.a).member("b", pair.b).end_object();
+  json.end_array().member("only", settings.only).end_object();
+  return json.take();
+}
+
+tensordiff::Request request_for(const Settings& settings) {
+  tensordiff::Request request;
+  request.compare.atol = settings.atol;
+  request.compare.rtol = settings.rtol;
+  request.compare.equal_nan = settings.equal_nan;
+  request.match.strategies = settings.strategies;
+  request.match.fuzzy_threshold = settings.fuzzy_threshold;
+  request.match.pairs = settings.pairings;
+  request.align.enabled = settings.align;
+  // What was paired by hand stands whatever strategies are wanted beside it.
+  if (settings.only) request.match.strategies.assign(1, std::string(matchers::manual.name));
+  if (!request.match.strategies.empty())
+    request.match.strategies.emplace_back(matchers::manual.name);
+  return request;
+}
+
+}  // namespace tensordiff::serve

@@ -1,0 +1,41 @@
+// What the user chose for a session: its inputs, tolerance, matching and pairs made by hand. One
+// JSON object, in requests and in the database.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "pipeline.h"
+
+namespace tensordiff::serve {
+
+struct Settings {
+  std::string name;
+  std::string mode;               // "compare", "explore", "mixed"
+  std::vector<std::string> a, b;  // Sources.
+  std::optional<double> atol, rtol;
+  bool equal_nan = true;
+  std::vector<std::string> strategies;  // Empty: all.
+  double fuzzy_threshold = 0.6;
+  bool align = true;
+  std::vector<NamePair> pairings;
+  bool only = false;  // No other pairs than these.
+
+  bool operator==(const Settings&) const = default;
+};
+
+// Changes what the object names and leaves the rest as it is. An error names the field.
+Result<void> apply(const Json& changes, Settings& settings);
+
+void write_policy(JsonWriter& json, const Settings& settings);
+void write_match(JsonWriter& json, const Settings& settings);
+std::string text_of(const Settings& settings);
+
+// What the pipeline is asked for.
+tensordiff::Request request_for(const Settings& settings);
+
+}  // namespace tensordiff::serve

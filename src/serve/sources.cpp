@@ -1,0 +1,221 @@
+#include "serve/sources.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+#include "report/json_values.h"
+#include "serve/guard.h"
+#include "serve/session.h"
+
+namespace fs = std::filesystem;
+
+namespace tensordiff::serve {
+namespace {
+
+constexpr std::chrono::seconds kLookAgain{1};
+constexpr std::size_t kProblemsMax = 1000;
+
+struct FileFacts {
+  std::string name;
+  uint64_t size = 0;
+  uint64_t time = 0;
+
+  auto operator<=>(const FileFacts&) const = default;
+};
+
+std::vector<FileFacts> files_of(const std::string& path) {
+  std::vector<FileFacts> files;
+  const auto add = [&](const std::string& file, std::string name) {
+    struct stat facts {};
+    if (stat(file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+    const auto time = static_cast<uint64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 +
+                      static_cast<uint64_t>(facts.st_mtim.tv_nsec);
+    files.push_back({std::move(name), static_cast<uint64_t>(facts.st_size), time});
+  };
+  std::error_code fault;
+  if (!fs::is_directory(path, fault)) {
+    add(path, "");
+    return files;
+  }
+  fs::recursive_directory_iterator entries(path, fault);
+  for (; !fault && entries != fs::recursive_directory_iterator(); entries.increment(fault))
+    add(entries->path().string(), entries->path().lexically_relative(path).string());
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace
+
+void Hash::add(std::string_view text) {
+  for (const char letter : text) {
+    state_ ^= static_cast<unsigned char>(letter);
+    state_ *= 1099511628211ULL;
+  }
+  add(uint64_t{text.size()});
+}
+
+void Hash::add(uint64_t number) {
+  for (int i = 0; i < 8; ++i) {
+    state_ ^= (number >> (8 * i)) & 0xff;
+    state_ *= 1099511628211ULL;
+  }
+}
+
+std::string Hash::text() const { return fmt::format("{:016x}", state_); }
+
+std::string fingerprint_of(const std::string& path) {
+  const std::vector<FileFacts> files = files_of(path);
+  if (files.empty()) return "";
+  Hash hash;
+  for (const FileFacts& file : files) {
+    hash.add(file.name);
+    hash.add(file.size);
+    hash.add(file.time);
+  }
+  return hash.text();
+}
+
+Result<Source::Opened> Source::load(const OpenOptions& options) {
+  Opened opened;
+  const std::vector<FileFacts> files = files_of(path_);
+  opened.files = files.size();
+  opened.fingerprint = fingerprint_of(path_);
+  Result<Catalog> read = open_model(path_, options);
+  if (!read.ok()) {
+    // Errors speak of the name that the user knows, not of where an upload lies.
+    std::string message = read.error().message();
+    if (upload_ && message.starts_with(path_)) message.replace(0, path_.size(), name_);
+    return Error("{}", message);
+  }
+  Catalog catalog = std::move(read).value();
+  catalog.path = name_;
+  opened.catalog = std::make_shared<const Catalog>(std::move(catalog));
+  opened_ = opened;
+  return opened;
+}
+
+Result<Source::Opened> Source::open(const OpenOptions& options) {
+  const std::lock_guard lock(mutex_);
+  if (opened_.catalog) return opened_;
+  return load(options);
+}
+
+Result<Source::Opened> Source::reopen(const OpenOptions& options) {
+  const std::lock_guard lock(mutex_);
+  if (opened_.catalog && opened_.fingerprint == fingerprint_of(path_)) return opened_;
+  seen_at_ = {};
+  return load(options);
+}
+
+std::string Source::fingerprint() {
+  const std::lock_guard lock(mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - seen_at_ > kLookAgain) {
+    seen_ = fingerprint_of(path_);
+    seen_at_ = now;
+  }
+  return seen_;
+}
+
+std::string_view Source::state() {
+  const std::string now = fingerprint();
+  if (now.empty()) return "gone";
+  const std::lock_guard lock(mutex_);
+  return opened_.catalog && opened_.fingerprint != now ? "stale" : "ready";
+}
+
+Result<void> Sources::load() {
+  const std::lock_guard lock(mutex_);
+  return store_.read("SELECT id, name, path, kind FROM sources", {}, [&](const Store::Row& row) {
+    const std::string id = row.text(0);
+    sources_[id] = std::make_shared<Source>(id, row.text(1), row.text(2), row.text(3) == "upload");
+  });
+}
+
+Result<SourcePtr> Sources::open(const std::string& path, const std::string& name, bool upload) {
+  SourcePtr source;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, known] : sources_)
+      if (known->path() == path) source = known;
+  }
+  const bool fresh = !source;
+  if (fresh) source = std::make_shared<Source>(random_id(), name, path, upload);
+  TRY(source->reopen(options_));
+  if (!fresh) return source;
+  TRY(store_.run("INSERT INTO sources VALUES(?,?,?,?,?)",
+                 {source->id(), source->name(), upload ? "upload" : "path", path, now_ms()}));
+  const std::lock_guard lock(mutex_);
+  sources_[source->id()] = source;
+  return source;
+}
+
+SourcePtr Sources::find(const std::string& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = sources_.find(id);
+  return found == sources_.end() ? nullptr : found->second;
+}
+
+std::vector<SourcePtr> Sources::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<SourcePtr> result;
+  for (const auto& [id, source] : sources_) result.push_back(source);
+  return result;
+}
+
+Result<void> Sources::remove(const std::string& id) {
+  {
+    const std::lock_guard lock(mutex_);
+    sources_.erase(id);
+  }
+  return store_.run("DELETE FROM sources WHERE id=?", {id});
+}
+
+void write_source(JsonWriter& json, Source& source, const OpenOptions& options) {
+  json.begin_object().member("id", source.id()).member("name", source.name());
+  json.member("kind", source.upload() ? "upload" : "path").key("path");
+  source.upload() ? json.null() : json.value(source.path());
+  const std::string_view state = source.state();
+  const Result<Source::Opened> opened = source.open(options);
+  if (!opened.ok()) {
+    for (const char* key : {"format", "files", "bytes", "tensors", "elements"})
+      json.key(key).null();
+    json.member("state", state == "gone" ? state : "unreadable").key("problems").begin_array();
+    json.begin_object().member("where", "").member("message", opened.error().message());
+    json.end_object().end_array().end_object();
+    return;
+  }
+  const Catalog& catalog = *opened.value().catalog;
+  json.member("format", catalog.format).member("files", opened.value().files);
+  json.member("bytes", catalog.bytes()).member("tensors", uint64_t{catalog.tensors.size()});
+  json.member("elements", catalog.elements()).member("state", state).key("problems");
+  std::vector<Problem> problems = catalog.problems;
+  if (problems.size() > kProblemsMax) problems.resize(kProblemsMax);
+  write_problems(json, problems);
+  json.end_object();
+}
+
+Catalog merged(const std::vector<Source::Opened>& parts) {
+  Catalog catalog;
+  for (const Source::Opened& part : parts) {
+    const Catalog& more = *part.catalog;
+    catalog.format = parts.size() == 1 ? more.format : "several";
+    catalog.path += (catalog.path.empty() ? "" : ", ") + more.path;
+    for (Tensor tensor : more.tensors) {
+      // A file that holds just one tensor gives it its name, as in a folder.
+      if (tensor.name.empty()) tensor.name = fs::path(more.path).stem().string();
+      catalog.tensors.push_back(std::move(tensor));
+    }
+    for (const Problem& problem : more.problems)
+      catalog.problems.push_back(
+          {parts.size() == 1 ? problem.where : more.path + ": " + problem.where, problem.message});
+    catalog.metadata.insert(catalog.metadata.end(), more.metadata.begin(), more.metadata.end());
+  }
+  make_names_unique(catalog);
+  return catalog;
+}
+
+}  // namespace tensordiff::serve

@@ -1,0 +1,99 @@
+// The inputs that the server has open: files and folders beneath the roots, and uploads.
+//
+// A source is a path. What it holds is read when it is needed and kept; when the files change on
+// disk the source is stale until somebody asks to open it again.
+
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "formats/format.h"
+#include "serve/store.h"
+
+namespace tensordiff::serve {
+
+// Tells whether files changed: their names, sizes and times. Empty where there is nothing.
+std::string fingerprint_of(const std::string& path);
+
+// A short text that is another one for other input, as far as chance allows.
+class Hash {
+ public:
+  void add(std::string_view text);
+  void add(uint64_t number);
+  std::string text() const;
+
+ private:
+  uint64_t state_ = 14695981039346656037ULL;
+};
+
+class Source {
+ public:
+  Source(std::string id, std::string name, std::string path, bool upload)
+      : id_(std::move(id)), name_(std::move(name)), path_(std::move(path)), upload_(upload) {}
+
+  const std::string& id() const { return id_; }
+  const std::string& name() const { return name_; }
+  const std::string& path() const { return path_; }
+  bool upload() const { return upload_; }
+
+  struct Opened {
+    std::shared_ptr<const Catalog> catalog;
+    std::string fingerprint;  // Of the files when they were opened.
+    uint64_t files = 0;
+  };
+  // What it holds; opens it where that was not done yet.
+  Result<Opened> open(const OpenOptions& options);
+  // Opens it again if its files changed.
+  Result<Opened> reopen(const OpenOptions& options);
+  // Its files as they are now; looks at the disk at most once a second.
+  std::string fingerprint();
+  std::string_view state();  // "ready", "stale", "gone"
+
+ private:
+  Result<Opened> load(const OpenOptions& options);
+
+  const std::string id_, name_, path_;
+  const bool upload_;
+  std::mutex mutex_;
+  Opened opened_;
+  std::string seen_;
+  std::chrono::steady_clock::time_point seen_at_{};
+};
+
+using SourcePtr = std::shared_ptr<Source>;
+
+class Sources {
+ public:
+  Sources(Store& store, OpenOptions options) : store_(store), options_(std::move(options)) {}
+
+  // Those of earlier runs; none is opened.
+  Result<void> load();
+
+  // The source of a path, opened. The caller has checked that the path may be read.
+  Result<SourcePtr> open(const std::string& path, const std::string& name, bool upload);
+  SourcePtr find(const std::string& id) const;
+  std::vector<SourcePtr> all() const;
+  Result<void> remove(const std::string& id);
+
+  const OpenOptions& options() const { return options_; }
+
+ private:
+  Store& store_;
+  OpenOptions options_;
+  mutable std::mutex mutex_;
+  std::map<std::string, SourcePtr> sources_;
+};
+
+void write_source(JsonWriter& json, Source& source, const OpenOptions& options);
+
+// The tensors of several sources as one input.
+Catalog merged(const std::vector<Source::Opened>& parts);
+
+}  // namespace tensordiff::serve

@@ -69,6 +69,18 @@ class Recipes(unittest.TestCase):
             "total_changes": 4, "TensorStatsChanged": 1, "TensorShapeChanged": 1,
             "TensorAdded": 1, "TensorRemoved": 1})
 
+    def test_a_full_report_takes_its_form_from_the_name(self):
+        write_model(self.folder / "old.safetensors", OLD)
+        write_model(self.folder / "new.safetensors", TUNED)
+        for name, start in (("r.html", "<!doctype html>"), ("r.md", "# "), ("r.xml", "<?xml"),
+                            ("r.json", "{"), ("r.csv", "index,")):
+            result = self.run_here("tensordiff", "old.safetensors", "new.safetensors",
+                                   "--generate-report", "--out", name)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            text = (self.folder / name).read_text()
+            self.assertTrue(text.startswith(start), text[:80])
+            self.assertEqual("emory" in text, name != "r.csv", name)  # The analyses are there.
+
     def test_bash_completes(self):
         def completed(*words):
             script = ('source <(tensordiff completions bash); COMP_WORDS=("$@"); '
@@ -102,6 +114,7 @@ class Recipes(unittest.TestCase):
 @unittest.skipUnless(shutil.which("git"), "there is no git")
 class InARepository(Recipes):
     test_mlflow_counts_by_tag = test_the_workflow_gates_on_shapes = test_bash_completes = None
+    test_a_full_report_takes_its_form_from_the_name = None
 
     def setUp(self):
         super().setUp()

@@ -35,8 +35,11 @@ const Renderer& renderer_of(const Settings& settings) {
 int exit_status(const Report& report, const Settings& settings) {
   const std::string_view verdict = report.summary.verdict;
   const bool held = report.baseline && report.baseline->holds();
-  const bool alarm = std::ranges::any_of(
-      report.analyses, [](const Answer& answer) { return answer.alarm.has_value(); });
+  // An alarm counts only where the analysis was asked for by name.
+  const bool alarm = !settings.request.analyze.wanted.empty() &&
+                     std::ranges::any_of(report.analyses, [](const Answer& answer) {
+                       return answer.alarm.has_value();
+                     });
   if (verdict == "trouble") return kTrouble;
   const bool differs = verdict == "different" && !held;
   return (differs || alarm) && !settings.exit_zero ? kDifferent : kSame;
@@ -61,6 +64,10 @@ Result<Report> compare_inputs(const Settings& settings, const std::vector<std::s
   request.open = settings.open;
   request.unpaired_stats = renderer_of(settings).unpaired_stats;
   request.progress = std::move(progress);
+  // A full report answers all questions, unless some were picked.
+  const bool whole = settings.full_report && inputs.size() == 2 && !request.shape_only;
+  if (whole && request.analyze.wanted.empty())
+    request.analyze.wanted.assign(std::begin(analyses::kAll), std::end(analyses::kAll));
   Report report = TRY(compare_models(request));
   if (settings.baseline) report.baseline = settings.baseline->delta(report);
   return report;

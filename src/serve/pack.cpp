@@ -187,9 +187,14 @@ void field(Box& box, Parameter& parameter) {
 }
 
 template <class Box>
+void field(Box& box, EvidenceSlice& slice) {
+  all(box, slice.at, slice.a, slice.b, slice.model);
+}
+
+template <class Box>
 void field(Box& box, Finding& finding) {
   all(box, finding.code, finding.pair, finding.confidence, finding.explanation, finding.parameters,
-      finding.residual_before, finding.residual_after, finding.convention);
+      finding.residual_before, finding.residual_after, finding.convention, finding.evidence);
 }
 
 template <class Box>

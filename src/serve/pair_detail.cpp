@@ -161,6 +161,14 @@ void write_finding(JsonWriter& json, const Finding& finding) {
     std::visit([&](const auto& value) { json.member(parameter.name, value); }, parameter.value);
   json.end_object().member("residualBefore", finding.residual_before);
   json.member("residualAfter", finding.residual_after).member("convention", finding.convention);
+  json.key("evidence");
+  if (finding.evidence) {
+    const EvidenceSlice& slice = *finding.evidence;
+    json.begin_object().member("at", slice.at).member("a", slice.a).member("b", slice.b);
+    json.member("model", slice.model).end_object();
+  } else {
+    json.null();
+  }
   json.end_object();
 }
 

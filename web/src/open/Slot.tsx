@@ -160,7 +160,7 @@ export function Slot({ side, isMixed }: { side: SideName; isMixed: boolean }) {
   const items = slots[side].value;
   return (
     <section
-      class={`slot ${over.value ? 'over' : ''}`}
+      class={`slot ${over.value ? 'hot' : ''}`}
       aria-label={side === 'a' ? 'Side A, the reference' : 'Side B'}
       data-slot={side}
       onDragOver={(event) => {

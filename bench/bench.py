@@ -205,6 +205,22 @@ class Bench:
                      f"99 %: {high} us")
 
 
+    def diagnosis(self):
+        """What telling noise from mistakes, and explaining these, adds to the comparison."""
+        if not self.wanted("diagnosis"):
+            return
+        for layers, tokens, width in [(3, 64, 1024), (80, 256, 1024), (4, 2048, 8192)]:
+            shape = f"{layers} layers of [1, {tokens}, {width}]"
+            a = self.file(f"dump-{layers}-{width}-a.safetensors", data.dump, layers, tokens, width)
+            for name, bad_from in [("all noise", None), ("bad from layer 1 on", 1)]:
+                b = self.file(f"dump-{layers}-{width}-{bad_from}-b.safetensors", data.dump, layers,
+                              tokens, width, 2e-3, bad_from)
+                warm(a, b)
+                plain = best(self.options.repeat, lambda: compare_seconds(a, b))
+                full = best(self.options.repeat, lambda: seconds([PROGRAM, a, b, "-o", "report"]))
+                self.row(f"diagnosis: {shape}, {name}", full / plain, "x", f"{full:.2f} s")
+
+
 def machine():
     model = ""
     with open("/proc/cpuinfo", encoding="utf-8") as cpus:
@@ -241,7 +257,7 @@ def main():
     print(f"{here['cpu']}, {here['cores']} cores; "
           f"files of {options.size} MiB, best of {options.repeat}\n")
     for part in (bench.dtypes, bench.peers, bench.many, bench.pairing, bench.growth,
-                 bench.latency):
+                 bench.latency, bench.diagnosis):
         part()
     if options.compare:
         show_changes(bench.rows, options.compare)

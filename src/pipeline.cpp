@@ -116,6 +116,9 @@ void compare_pair(const Sides& sides, const Pair& which, const Request& request,
   const Result<Comparison> comparison = compare(pair.value(), options);
   if (!comparison.ok()) return fail(row, Status::error, comparison.error().message());
   row.comparison = comparison.value();
+  if (is_undecoded(a.view.dtype))
+    add_message(row, fmt::format("values of {} are not decoded: the bytes were compared",
+                                 name_of(a.view.dtype)));
   if (rule) add_message(row, judge(*rule, row.comparison));
   if (const Result<void> copies = compare_copies(pair.value(), options, row); !copies.ok())
     return fail(row, Status::error, copies.error().message());

@@ -159,7 +159,7 @@ TEST(Gguf, NamesFaultsOfKeys) {
             "key 0: 'a': 4611686018427387904 values of u32 are more than the file holds");
   EXPECT_EQ(
       fault(Gguf().key("a", 8, u64(uint64_t{1} << 40)).file()),
-      "key 0: 'a': a string of 1.0 TiB is longer than 64.0 MiB, the limit; --limit string=N raises "
+      "key 0: 'a': a string of 1.0 TiB is longer than 64 MiB, the limit; --limit string=N raises "
       "it");
   EXPECT_EQ(fault(Gguf().key("a", 8, u64(99)).file()),
             "key 0: 'a': the file ends at byte 64, inside it");

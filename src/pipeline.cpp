@@ -6,11 +6,13 @@
 #include <atomic>
 #include <map>
 
+#include "align/rope_rows.h"
 #include "align/whole.h"
 #include "analyze/analysis.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "compare/tolerance_rules.h"
+#include "match/canonical.h"
 #include "match/filter.h"
 #include "match/ranks.h"
 
@@ -75,12 +77,27 @@ const Dims* dims_of(const Sides& sides, const Pair& which, const Request& reques
   return found;
 }
 
+bool is_gguf(const Catalog& catalog) {
+  return std::ranges::find(catalog.metadata, "general.architecture", &Metadata::key) !=
+         catalog.metadata.end();
+}
+
+// q or k of a model in GGUF against the same in another format.
+bool may_differ_in_rope_rows(const Sides& sides, const Pair& which) {
+  if (is_gguf(sides.a) == is_gguf(sides.b) || which.section_a || which.section_b) return false;
+  const auto name = canonical_name(sides.a.tensors[which.a].name);
+  return name && (name->role == "q" || name->role == "k");
+}
+
 Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const Request& request) {
   const Operand a = operand_of(sides.a.tensors[which.a], which.section_a);
   const Operand b = operand_of(sides.b.tensors[which.b], which.section_b);
   if (const Dims* dims = dims_of(sides, which, request))
     return align_named(a, b, *dims).in(fmt::format("--dims '{}'", dims->text));
-  return align(a, b, request.align);
+  AlignedPair pair = TRY(align(a, b, request.align));
+  if (request.align.enabled && may_differ_in_rope_rows(sides, which))
+    if (std::optional<AlignedPair> turned = with_rope_rows(pair)) return std::move(*turned);
+  return pair;
 }
 
 void add_message(PairRow& row, const std::string& message) {
@@ -130,6 +147,9 @@ void compare_pair(const Sides& sides, const Pair& which, const Request& request,
   const Result<Comparison> comparison = compare(pair.value(), options);
   if (!comparison.ok()) return fail(row, Status::error, comparison.error().message());
   row.comparison = comparison.value();
+  if (is_undecoded(a.view.dtype))
+    add_message(row, fmt::format("values of {} are not decoded: the bytes were compared",
+                                 name_of(a.view.dtype)));
   if (rule) add_message(row, judge(*rule, row.comparison));
   if (const Result<void> copies = compare_copies(pair.value(), options, row); !copies.ok())
     return fail(row, Status::error, copies.error().message());
@@ -294,6 +314,7 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   const bool filtered = !request.paths.empty() || !request.ignore_regex.empty();
   if (filtered && pairing.a.tensors.empty() && pairing.b.tensors.empty())
     report.notes.emplace_back("--path and --ignore-keys-regex leave no tensor on either side");
+  if (!pairing.alone) report.metadata = list_metadata_changes(pairing.a, pairing.b);
   TRY(gather(request.tp, pairing.a, pairing.b, report));
 
   // Decide which tensor answers to which. Leftovers on either side are part of the result.
@@ -331,6 +352,13 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
     if (request.on_row && !called_off()) request.on_row(report.pairs[i]);
   });
   if (called_off()) return Error("cancelled");
+  const auto turned = std::ranges::count_if(
+      report.pairs, [](const PairRow& row) { return row.message.starts_with(kRopeRows); });
+  if (turned > 0)
+    report.notes.push_back(fmt::format(
+        "q and k: {} in {} pairs, halves on one side and neighbours on the other; compared in one "
+        "order",
+        kRopeRows, turned));
 
   // Tell noise from mistakes and explain these, now that all of it can be seen at once.
   // Tensors of one input do not come from each other.

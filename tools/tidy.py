@@ -44,6 +44,9 @@ TESTED_BY = {
                                    token_shift""",
     "src/diagnose/linear_replay_test.cpp": "src/diagnose/ mlp_replay reduction",
     "src/formats/archive_test.cpp": "src/formats/ member_name shards",
+    "src/formats/gguf_test.cpp": "src/tensor/ blocks",
+    "src/formats/onnx_test.cpp": "src/formats/ onnx_tensor",
+    "src/formats/tensorflow_test.cpp": "src/formats/ tf_tensor",
     "src/formats/pickle/machine_test.cpp": """src/formats/pickle/ globals graph machine_objects
                                               machine_values names""",
     "src/formats/pickle/rebuild_test.cpp": """src/formats/pickle/ numpy_rebuild quantized sparse

@@ -78,10 +78,12 @@ class ByteSource {
   uint64_t size_ = 0;
 };
 
-// Maps a regular file for reading. Anything else (a pipe, a device) is an error, and so is a
-// symbolic link where they are refused: for a name that did not come from the user.
-enum class Links { follow, refuse };
-Result<Bytes> map_file(const std::string& path, Links links = Links::follow);
+// Maps a regular file for reading. Anything else (a pipe, a device) is an error.
+Result<Bytes> map_file(const std::string& path);
+
+// The same for a name that did not come from the user but from a file, such as "data/part.bin": a
+// file in the folder or below it, and reached through no symbolic link.
+Result<Bytes> map_beneath(const std::string& folder, std::string_view name);
 
 // An unlinked temporary file, for what is too large for memory: filled once, then mapped. Nothing
 // is ever written under a name found in an input.

@@ -8,6 +8,7 @@
 #include "compare/comparison.h"
 #include "compare/measure.h"
 #include "compare/reduce.h"
+#include "compare/ulp.h"
 
 namespace tensordiff {
 namespace {
@@ -60,9 +61,10 @@ void fill_distances(const Sums& sums, const Shape& shape, Diff& diff) {
   diff.mean_rel = sums.d_relative / n;
 }
 
-Diff diff_from(const Sums& sums, const AlignedPair& pair, const CompareOptions& options) {
+Diff diff_from(const Sums& sums, const AlignedPair& pair, const Tolerance& tolerance,
+               const CompareOptions& options) {
   Diff diff;
-  diff.tolerance = tolerance_for(pair.a.dtype, pair.b.dtype, options);
+  diff.tolerance = tolerance;
   diff.compared = sums.count;
   diff.equal = sums.equal;
   diff.exceeding = sums.exceeding;
@@ -73,7 +75,7 @@ Diff diff_from(const Sums& sums, const AlignedPair& pair, const CompareOptions& 
   if (sums.count == 0) return diff;
   fill_distances(sums, pair.a.shape, diff);
   fill_angles(sums, diff);
-  if (is_float(pair.a.dtype) && is_float(pair.b.dtype)) diff.ulp_max = sums.ulp;
+  if (have_steps(pair.a.dtype, pair.b.dtype)) diff.ulp_max = sums.ulp;
   return diff;
 }
 
@@ -82,7 +84,45 @@ Status status_of(const Diff& diff, const AlignedPair& pair) {
     const bool same_form = pair.a.dtype == pair.b.dtype && pair.steps.empty();
     return same_form ? Status::identical : Status::equal;
   }
-  return diff.exceeding == 0 && diff.nonfinite_mismatch == 0 ? Status::close : Status::different;
+  const bool within = diff.exceeding == 0 && diff.rel_l2.value_or(0) <= diff.tolerance.rel_l2;
+  return within && diff.nonfinite_mismatch == 0 ? Status::close : Status::different;
+}
+
+// In a block the small values are off by as much as the large ones, so a share of each value is no
+// measure. What is: no value is off by more than one step of the largest, nor the tensor as a whole
+// by more than a step.
+Tolerance block_tolerance(const Sums& sums, double step) {
+  const double largest = std::max(std::abs(sums.a.min), std::abs(sums.a.max));
+  return {sums.a.count == 0 ? 0 : step * largest, 0, step};
+}
+
+// Whole tensors whose values cannot be had: by their bytes.
+Result<Comparison> compare_stored(const AlignedPair& pair) {
+  const View& a = pair.a;
+  const View& b = pair.b;
+  const bool alike = a.dtype == b.dtype && a.swapped == b.swapped;
+  if (!alike || a.parts.size() != 1 || b.parts.size() != 1 || !pair.steps.empty())
+    return Error("values of {} are not decoded",
+                 name_of(is_undecoded(a.dtype) ? a.dtype : b.dtype));
+  const Bytes of_a = TRY(a.parts[0].source.open().in("a"));
+  const Bytes of_b = TRY(b.parts[0].source.open().in("b"));
+  const bool same = std::ranges::equal(of_a.view, of_b.view);
+  if (!of_a.intact() || !of_b.intact()) return Error("a file was cut short while it was read");
+  Comparison comparison;
+  comparison.status = same ? Status::identical : Status::different;
+  return comparison;
+}
+
+Sums measure(const Reader& a, const Reader& b, const Tolerance& tolerance,
+             const CompareOptions& options) {
+  const Meter meter(a, b, {tolerance.atol, tolerance.rtol});
+  const uint64_t bytes_per_pair = item_bytes(a.view().dtype) + item_bytes(b.view().dtype);
+  return reduce_blocks<Sums>(meter.blocks(), kChunkBlocks, {}, [&](uint64_t block, Sums& total) {
+    if (options.on_progress) options.on_progress(kBlockElements * bytes_per_pair);
+    // The disk works two chunks ahead, so that a cold file does not stall the kernels.
+    if (block % kChunkBlocks == 0) meter.will_need(block + kChunkBlocks, 2 * kChunkBlocks);
+    total.merge(meter.measure(block, {total.max_abs, total.max_rel, total.rtol_needed}));
+  });
 }
 
 }  // namespace
@@ -100,25 +140,27 @@ Tolerance tolerance_for(DType a, DType b, const CompareOptions& options) {
 
 Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& options) {
   assert(pair.a.shape == pair.b.shape);
+  const DType coarse = coarser(pair.a.dtype, pair.b.dtype);
+  if (is_undecoded(pair.a.dtype) || is_undecoded(pair.b.dtype)) return compare_stored(pair);
   const Reader a = TRY(Reader::open(pair.a).in("a"));
   const Reader b = TRY(Reader::open(pair.b).in("b"));
-  const Tolerance tolerance = tolerance_for(pair.a.dtype, pair.b.dtype, options);
-  const Meter meter(a, b, {tolerance.atol, tolerance.rtol});
-  const uint64_t bytes_per_pair = item_bytes(pair.a.dtype) + item_bytes(pair.b.dtype);
-  const Sums sums =
-      reduce_blocks<Sums>(meter.blocks(), kChunkBlocks, {}, [&](uint64_t block, Sums& total) {
-        if (options.on_progress) options.on_progress(kBlockElements * bytes_per_pair);
-        // The disk works two chunks ahead, so that a cold file does not stall the kernels.
-        if (block % kChunkBlocks == 0) meter.will_need(block + kChunkBlocks, 2 * kChunkBlocks);
-        total.merge(meter.measure(block, {total.max_abs, total.max_rel, total.rtol_needed}));
-      });
+  Tolerance tolerance = tolerance_for(pair.a.dtype, pair.b.dtype, options);
+  Sums sums = measure(a, b, tolerance, options);
+  if (is_in_blocks(coarse) && !options.atol && !options.rtol) {
+    // Known only now. Where nothing can exceed it, there is nothing to count again.
+    tolerance = block_tolerance(sums, info(coarse).rtol);
+    if (sums.max_abs <= tolerance.atol)
+      sums.exceeding = 0, sums.rtol_needed = 0;
+    else
+      sums = measure(a, b, tolerance, options);
+  }
   if (!a.intact()) return Error("a: the file was cut short while it was read");
   if (!b.intact()) return Error("b: the file was cut short while it was read");
 
   Comparison comparison;
   comparison.a = stats_from(sums.a);
   comparison.b = stats_from(sums.b);
-  comparison.diff = diff_from(sums, pair, options);
+  comparison.diff = diff_from(sums, pair, tolerance, options);
   if (sums.count > 0) {
     comparison.diff.a_there = a.value(sums.max_abs_at);
     comparison.diff.b_there = b.value(sums.max_abs_at);

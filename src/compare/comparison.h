@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct Stats {
 struct Tolerance {
   double atol = 0;
   double rtol = 0;
+  double rel_l2 = std::numeric_limits<double>::infinity();  // Of the whole tensor.
 };
 
 struct Diff {

@@ -38,14 +38,15 @@ struct RawTile {
 
   std::size_t count() const { return tile.count; }
   // Distances are also counted in steps of the coarser type, between floats.
-  bool counts_steps() const { return is_float(dtype_a) && is_float(dtype_b); }
+  bool counts_steps() const { return have_steps(dtype_a, dtype_b); }
   DType steps() const { return coarser(dtype_a, dtype_b); }
 };
 
 // Both floats without a copy where the elements already are that, aligned.
 const float* as_float(DType dtype, const std::byte* elements, std::size_t count, float* buffer) {
   const bool aligned = reinterpret_cast<uintptr_t>(elements) % alignof(float) == 0;
-  if (dtype == DType::f32 && aligned) return reinterpret_cast<const float*>(elements);
+  if ((dtype == DType::f32 || is_in_blocks(dtype)) && aligned)
+    return reinterpret_cast<const float*>(elements);
   kernels::decode(dtype, elements, count, buffer);
   return buffer;
 }

@@ -64,7 +64,7 @@ void copy_plane(const Plane& plane, std::size_t item, std::byte* to) {
   }
 }
 
-bool simple(const View& view) { return view.parts.size() == 1 && !is_packed(view.dtype); }
+bool simple(const View& view) { return view.parts.size() == 1 && is_plain(view.dtype); }
 
 }  // namespace
 
@@ -73,7 +73,7 @@ Traversal::Traversal(const Reader& a, const Reader& b)
       b_(b),
       elements_(a.view().elements()),
       blocks_((elements_ + kBlockElements - 1) / kBlockElements) {
-  // Gathered shards and packed types are read flat; their rows are long enough.
+  // Gathered shards, packed types and blocks are read flat; their rows are long enough.
   if (elements_ == 0 || !simple(a.view()) || !simple(b.view())) return;
   if (a.view().contiguous() && b.view().contiguous()) return;
   plan(merged_axes(a.view(), b.view()));

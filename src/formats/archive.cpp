@@ -10,6 +10,7 @@
 #include "formats/folder.h"
 #include "formats/inflate.h"
 #include "formats/limits.h"
+#include "formats/member_name.h"
 #include "formats/shards.h"
 
 namespace tensordiff {
@@ -126,7 +127,7 @@ class Collector {
     for (const ArchiveFile& file : files_) {
       if (claimed_.contains(file.path)) continue;
       if (is_shard_index(file.path)) read_index(file);
-      if (!is_passed_over(file.path)) open_file(file);
+      if (!is_passed_over(file.path) && !is_data_of_index(file.path)) open_file(file);
     }
     if (opened_.empty()) return nothing_readable();
     for (const ShardIndex& index : indexes_) check_shards(index, shards_of(index), catalog_);
@@ -136,6 +137,13 @@ class Collector {
   }
 
  private:
+  // "p.data-00000-of-00001" is read by way of "p.index".
+  bool is_data_of_index(std::string_view path) const {
+    const std::size_t at = path.rfind(".data-");
+    return at != std::string_view::npos && model_of_shard(path.substr(at)) &&
+           by_path_->contains(std::string(path.substr(0, at)) + ".index");
+  }
+
   void problem(std::string where, std::string message) {
     catalog_.problems.push_back({std::move(where), std::move(message)});
   }
@@ -190,7 +198,7 @@ class Collector {
     const std::string folder = path.substr(0, path.rfind('/') + 1);
     return [folder, files = by_path_](std::string_view name) -> Result<ByteSource> {
       const auto found = files->find(folder + std::string(name));
-      if (found == files->end() || name.find('/') != std::string_view::npos)
+      if (found == files->end() || !member_name_fault(name).empty())
         return Error("no file '{}' beside it", printable(name));
       return found->second;
     };
@@ -212,6 +220,9 @@ class Collector {
   }
 
   void merge() {
+    for (Shard& file : opened_)  // The first of several may hold nothing else.
+      if (file.catalog.tensors.empty())
+        for (Metadata& entry : file.catalog.metadata) add_metadata(std::move(entry));
     std::erase_if(opened_, [](const Shard& file) { return file.catalog.tensors.empty(); });
     const Stems stems(opened_);
     std::set<std::string> models;
@@ -226,8 +237,14 @@ class Collector {
           tensor.name = model + "." + tensor.name;
         catalog_.tensors.push_back(std::move(tensor));
       }
-      for (Metadata& entry : file.catalog.metadata) catalog_.metadata.push_back(std::move(entry));
+      for (Metadata& entry : file.catalog.metadata) add_metadata(std::move(entry));
     }
+    if (models.size() == 1) check_split(catalog_);
+  }
+
+  // Shards repeat what the first of them says of the model.
+  void add_metadata(Metadata entry) {
+    if (keys_.insert(entry.key).second) catalog_.metadata.push_back(std::move(entry));
   }
 
   Error nothing_readable() const {
@@ -249,6 +266,7 @@ class Collector {
   std::set<std::string> claimed_;  // Files that were read as part of a folder.
   std::vector<ShardIndex> indexes_;
   std::vector<Shard> opened_;
+  std::set<std::string> keys_;
   Catalog catalog_;
 };
 

@@ -23,6 +23,8 @@ struct Limits {
   uint64_t header_bytes_max = 100'000'000;    // safetensors header, by its specification.
   uint64_t members_max = 1'000'000;           // Of one archive.
   uint64_t tensors_max = 2'000'000;           // Of one file.
+  uint64_t entries_max = 1'000'000;           // Keys, and tensors, of a GGUF file.
+  uint64_t string_bytes_max = 64ULL << 20;    // Of a GGUF file.
   uint64_t expanded_bytes_max = 64ULL << 30;  // All that is decompressed out of one archive.
   uint64_t input_bytes_max = UINT64_MAX;      // --limit-size
   uint64_t growth_max = 1100;                 // Of a compressed file, as deflate can grow at most.
@@ -37,8 +39,8 @@ struct Input {
   ByteSource source;
   Limits limits;
   int depth = 0;  // How many archives it lies in.
-  // Another file beside this one, by plain file name. Refuses anything but a name in the same
-  // folder; nothing beside a file in memory.
+  // Another file beside this one, or in a folder beside it, by a relative name. Refuses anything
+  // that leads out of the folder or through a link; nothing is beside a file in memory.
   std::function<Result<ByteSource>(std::string_view name)> sibling;
 };
 
@@ -57,6 +59,10 @@ extern const Format torch_legacy;
 extern const Format torch_tar;
 extern const Format torch_export;
 extern const Format safetensors;
+extern const Format gguf;
+extern const Format onnx;
+extern const Format tf_checkpoint;
+extern const Format tf_graph;
 extern const Format npy;
 extern const Format npz;
 extern const Format pickle;
@@ -70,8 +76,9 @@ extern const Format bzip2;
 // Tried in this order: the particular before the general (a torch file and an npz are zips too),
 // and formats with a magic number before those without.
 inline constexpr const Format* kAll[] = {
-    &torch_zip, &torch_export, &npz,   &zip,       &torch_legacy, &npy,         &gzip,
-    &zstd,      &xz,           &bzip2, &torch_tar, &tar,          &safetensors, &pickle,
+    &torch_zip, &torch_export,  &npz,  &zip,      &torch_legacy, &npy, &gguf,
+    &gzip,      &zstd,          &xz,   &bzip2,    &torch_tar,    &tar, &safetensors,
+    &pickle,    &tf_checkpoint, &onnx, &tf_graph,
 };
 
 }  // namespace formats

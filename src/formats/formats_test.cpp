@@ -10,6 +10,8 @@
 #include "formats/format.h"
 #include "formats/tar_archive.h"
 #include "formats/test_files.h"
+#include "formats/test_gguf.h"
+#include "formats/test_proto.h"
 
 namespace tensordiff {
 namespace {
@@ -51,6 +53,24 @@ std::string example_of(const Format& format) {
          return safetensors(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                             R"("b":{"dtype":"U8","shape":[],"data_offsets":[8,9]}})",
                             f32(1) + f32(2) + "\3");
+       }},
+      {"gguf",
+       [&] {
+         Gguf file;
+         file.text("general.name", "n").tensor({"a", {2}, 0, f32(1) + f32(2)});
+         return file.tensor({"b", {32}, 8, u16(0x3c00) + std::string(32, 'x')}).file();
+       }},
+      {"onnx",
+       [&] {
+         const std::string tensor = proto(1, 1) + proto(2, 1) + proto(8, "w") + proto(9, f32(1));
+         return proto(1, 8) + proto(7, proto(5, tensor)) + proto(8, proto(2, 17));
+       }},
+      {"tf-checkpoint", [] { return read_file(data_path("../tensorflow/v1.ckpt")); }},
+      {"tf-graph",
+       [&] {
+         const std::string tensor = proto(1, 1) + proto(4, f32(1));
+         const std::string value = proto(1, "value") + proto(2, proto(8, tensor));
+         return proto(1, proto(1, "c") + proto(2, "Const") + proto(5, value)) + proto(3, 9);
        }},
       {"torch-zip", [] { return read_file(data_path("single_tensor.pth")); }},
       {"torch-legacy", [] { return read_file(data_path("legacy_scalar.pth")); }},

@@ -25,6 +25,8 @@ inline constexpr LimitRow kLimitRows[] = {
     {"members", &Limits::members_max, false, "files of one archive or folder"},
     {"tensors", &Limits::tensors_max, false, "tensors of one file"},
     {"expanded", &Limits::expanded_bytes_max, true, "all that is unpacked out of one archive"},
+    {"entries", &Limits::entries_max, false, "keys, and tensors, of a GGUF file"},
+    {"string", &Limits::string_bytes_max, true, "a string in a GGUF file"},
     {"growth", &Limits::growth_max, false, "times its size that a compressed file unpacks to"},
     {"nesting", &Limits::nesting_max, false, "archives in archives"},
     {"hdf5-seconds", &Limits::hdf5_seconds_max, false, "seconds that the HDF5 library may take"},

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "formats/archive.h"
+#include "formats/config.h"
 #include "formats/format.h"
 #include "formats/limits.h"
 #include "formats/shards.h"
@@ -18,7 +19,10 @@ namespace fs = std::filesystem;
 // Files that are often met where a model is meant, to say more than "unknown".
 constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
     {"\x89HDF\r\n\x1a\n", "HDF5"},
-    {"GGUF", "GGUF"},
+    {"lmgg", "ggml, a format from before GGUF"},
+    {"fmgg", "ggmf, a format from before GGUF"},
+    {"tjgg", "ggjt, a format from before GGUF"},
+    {"algg", "ggla, a format from before GGUF"},
     {"\x7f"
      "ELF",
      "a program"},
@@ -69,18 +73,47 @@ Result<void> check_size(uint64_t bytes, const Limits& limits) {
                                         human_bytes(limits.input_bytes_max)));
 }
 
-// Other files in the folder of a file that the user named, never through a link.
+// Other files in or below the folder of a file that the user named, never through a link.
 std::function<Result<ByteSource>(std::string_view)> siblings_in(const fs::path& folder) {
   return [folder](std::string_view name) -> Result<ByteSource> {
-    if (name.empty() || name == "." || name == ".." ||
-        name.find_first_of(std::string_view("/\\\0", 3)) != std::string_view::npos)
-      return Error("'{}' is not the name of a file beside it", printable(name));
-    return ByteSource(TRY(map_file((folder / name).string(), Links::refuse).in(printable(name))));
+    return ByteSource(
+        TRY(map_beneath(folder.string(), name).in(fmt::format("'{}'", printable(name)))));
   };
+}
+
+// The user named one of the files of a split GGUF model: all of them, by the names they must have.
+Result<Catalog> open_split(const fs::path& path, const OpenOptions& options) {
+  const std::string stem = path.stem().string();
+  const std::string model(*model_of_shard(stem));
+  const uint64_t count = *shards_of_model(stem);
+  Archive archive;
+  std::string missing;
+  uint64_t bytes = 0;
+  for (uint64_t i = 1; i <= count; ++i) {
+    const std::string name = fmt::format("{}-{:05}-of-{:05}.gguf", model, i, count);
+    Result<Bytes> file = map_file((path.parent_path() / name).string());
+    if (!file.ok() && missing.empty()) missing = name;
+    if (!file.ok()) continue;
+    bytes += file.value().size();
+    archive.files.push_back({name, ByteSource(std::move(file).value())});
+  }
+  TRY(check_size(bytes, options.limits));
+  if (!missing.empty())
+    archive.problems.push_back(
+        {missing, fmt::format("missing, the first of {} of {} files that are",
+                              count - archive.files.size(), count)});
+  Catalog catalog = TRY(open_files(std::move(archive), options.limits, 0));
+  catalog.format = formats::gguf.name;
+  return catalog;
+}
+
+bool is_split_gguf(const fs::path& path, const Bytes& file) {
+  return shards_of_model(path.stem().string()).value_or(0) > 1 && formats::gguf.recognises(file);
 }
 
 Result<Catalog> open_file(const std::string& path, const OpenOptions& options) {
   const Bytes file = TRY(map_file(path));
+  if (options.format.empty() && is_split_gguf(path, file)) return open_split(path, options);
   TRY(check_size(file.size(), options.limits));
   if (const Result<const Format*> format = detect(file); options.format.empty() && !format.ok())
     return Error("{}; the formats are: {}", format.error().message(), format_names());
@@ -161,6 +194,9 @@ Result<Catalog> open_model(const std::string& path, const OpenOptions& options) 
                                                      : open_file(path, options);
   if (!catalog.ok()) return std::move(catalog).error().in(printable(path));
   catalog.value().path = path;
+  const fs::path folder = fs::is_directory(status) ? fs::path(path) : fs::path(path).parent_path();
+  if (Result<Bytes> config = map_file((folder / "config.json").string()); config.ok())
+    add_config(ByteSource(std::move(config).value()), options.limits, catalog.value());
   return catalog;
 }
 

@@ -1,5 +1,6 @@
 #include "formats/shards.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/json.h"
@@ -29,6 +30,23 @@ std::optional<std::string_view> model_of_shard(std::string_view stem) {
   if (dash == std::string_view::npos || !all_digits(stem.substr(dash + 1, of - dash - 1)))
     return std::nullopt;
   return stem.substr(0, dash);
+}
+
+std::optional<uint64_t> shards_of_model(std::string_view stem) {
+  const std::optional<std::string_view> model = model_of_shard(stem);
+  if (!model) return std::nullopt;
+  const std::string count(stem.substr(stem.rfind('-') + 1));
+  return count.size() > 6 ? 0 : std::stoull(count);
+}
+
+void check_split(Catalog& catalog) {
+  const auto promised = std::ranges::find(catalog.metadata, "split.tensors.count", &Metadata::key);
+  if (promised == catalog.metadata.end()) return;
+  const std::string found = fmt::format("{}", catalog.tensors.size());
+  if (promised->value != found)
+    catalog.problems.push_back({"", fmt::format("{} tensors in the files that are here, {} in the "
+                                                "whole model",
+                                                found, printable(promised->value, 40))});
 }
 
 bool is_shard_index(std::string_view path) { return path.ends_with(kIndexEnding); }

@@ -16,6 +16,12 @@ namespace tensordiff {
 // The stem of the model that a shard's stem belongs to: "model" for "model-00001-of-00003".
 std::optional<std::string_view> model_of_shard(std::string_view stem);
 
+// How many shards "model-00002-of-00003" says there are; nothing where it is no shard.
+std::optional<uint64_t> shards_of_model(std::string_view stem);
+
+// Says so where the shards of a GGUF model do not hold as many tensors as the first one promises.
+void check_split(Catalog& catalog);
+
 // "model.safetensors.index.json" and its like.
 bool is_shard_index(std::string_view path);
 

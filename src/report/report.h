@@ -11,6 +11,7 @@
 #include "analyze/answer.h"
 #include "compare/comparison.h"
 #include "diagnose/finding.h"
+#include "report/metadata.h"
 #include "tensor/catalog.h"
 
 namespace tensordiff {
@@ -81,6 +82,7 @@ struct Report {
   std::vector<Answer> analyses;  // Those that were asked for.
   std::optional<BaselineDelta> baseline;
   std::vector<std::string> notes;  // What pairing and alignment assumed.
+  std::vector<MetadataChange> metadata;
 };
 
 // Counts the rows and says what they come to.

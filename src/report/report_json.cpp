@@ -184,6 +184,20 @@ void write_unpaired(JsonWriter& json, const std::vector<Report::Unpaired>& tenso
   json.end_array();
 }
 
+void write_metadata(JsonWriter& json, const Report& report) {
+  const auto text = [&](std::string_view key, const std::optional<std::string>& value) {
+    value ? json.member(key, *value) : json.key(key).null();
+  };
+  json.begin_array();
+  for (const MetadataChange& change : report.metadata) {
+    json.begin_object().member("key", change.key);
+    text("a", change.a);
+    text("b", change.b);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 std::string render(const Report& report, const RenderOptions&) {
   JsonWriter json(JsonWriter::Style::indented);
   json.begin_object().member("schema", "tensordiff.report/1");
@@ -211,6 +225,8 @@ std::string render(const Report& report, const RenderOptions&) {
     write_answer(json, answer);
   }
   json.end_object();
+  json.key("metadata");
+  write_metadata(json, report);
   json.member("notes", report.notes).key("next_divergences");
   write_next(json, report);
   if (report.baseline) {

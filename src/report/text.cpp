@@ -117,6 +117,23 @@ std::string note_lines(const Report& report, const RenderOptions& options, const
   return out;
 }
 
+std::string metadata_lines(const Report& report, const RenderOptions& options, const Style& style) {
+  constexpr std::size_t kValueMax = 80;
+  std::string out;
+  const std::size_t count = shown(report.metadata.size(), options, kListDefault);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& [key, a, b] = report.metadata[i];
+    const auto value = [&](const std::optional<std::string>& text) {
+      return printable(text.value_or(""), kValueMax);
+    };
+    const std::string change = a && b ? fmt::format("{} → {}", value(a), value(b))
+                               : a    ? "only in a, " + value(a)
+                                      : "only in b, " + value(b);
+    out += fmt::format("{}  {}: {}\n", style(Tone::dim, "metadata"), printable(key), change);
+  }
+  return out + and_more(report.metadata.size() - count, style);
+}
+
 std::vector<Cell> cells_of(const PairRow& row, bool first) {
   const Status status = row.comparison.status;
   const Diff& diff = row.comparison.diff;
@@ -244,8 +261,8 @@ std::string render(const Report& report, const RenderOptions& options) {
   const std::string head = side_lines(report, style, options.width) + verdict;
   if (options.review) return head + review_text(report, style);
   return head + divergence_lines(report, style) + problem_lines(report, options, style) +
-         note_lines(report, options, style) + pair_table(report, options, style) +
-         unpaired_list(report.only_a, "a", options, style) +
+         note_lines(report, options, style) + metadata_lines(report, options, style) +
+         pair_table(report, options, style) + unpaired_list(report.only_a, "a", options, style) +
          unpaired_list(report.only_b, "b", options, style) + trial_lines(report, style) +
          answers_text(report.analyses, style, shown(kListingRowsMax, options, kListDefault),
                       options.width);

@@ -31,13 +31,45 @@ constexpr DTypeInfo kTypes[] = {
     {DType::i32, "i32", signed_int, 32, -1, 0, 0},
     {DType::i16, "i16", signed_int, 16, -1, 0, 0},
     {DType::i8, "i8", signed_int, 8, -1, 0, 0},
+    {DType::i4, "i4", signed_int, 4, -1, 0, 0},
+    {DType::i2, "i2", signed_int, 2, -1, 0, 0},
     {DType::u64, "u64", unsigned_int, 64, -1, 0, 0},
     {DType::u32, "u32", unsigned_int, 32, -1, 0, 0},
     {DType::u16, "u16", unsigned_int, 16, -1, 0, 0},
     {DType::u8, "u8", unsigned_int, 8, -1, 0, 0},
+    {DType::u4, "u4", unsigned_int, 4, -1, 0, 0},
+    {DType::u2, "u2", unsigned_int, 2, -1, 0, 0},
     {DType::boolean, "bool", boolean, 8, -1, 0, 0},
     {DType::c64, "c64", complex, 64, 23, 1.3e-6, 1e-5},
     {DType::c128, "c128", complex, 128, 52, 1e-7, 1e-7},
+    // And: step, elements and bytes of a block. Where a block has a minimum of its own, its range
+    // may be twice its largest value; powers of two as scales may waste as much.
+    {DType::q4_0, "q4_0", floating, 32, 3, 1.0 / 8, 0, 32, 18},
+    {DType::q4_1, "q4_1", floating, 32, 3, 2.0 / 15, 0, 32, 20},
+    {DType::q5_0, "q5_0", floating, 32, 4, 1.0 / 16, 0, 32, 22},
+    {DType::q5_1, "q5_1", floating, 32, 4, 2.0 / 31, 0, 32, 24},
+    {DType::q8_0, "q8_0", floating, 32, 6, 1.0 / 127, 0, 32, 34},
+    {DType::q2_k, "q2_k", floating, 32, 1, 2.0 / 3, 0, 256, 84},
+    {DType::q3_k, "q3_k", floating, 32, 2, 1.0 / 4, 0, 256, 110},
+    {DType::q4_k, "q4_k", floating, 32, 3, 2.0 / 15, 0, 256, 144},
+    {DType::q5_k, "q5_k", floating, 32, 4, 2.0 / 31, 0, 256, 176},
+    {DType::q6_k, "q6_k", floating, 32, 5, 1.0 / 32, 0, 256, 210},
+    {DType::q8_k, "q8_k", floating, 32, 6, 1.0 / 127, 0, 256, 292},
+    {DType::iq4_nl, "iq4_nl", floating, 32, 3, 1.0 / 5, 0, 32, 18},
+    {DType::iq4_xs, "iq4_xs", floating, 32, 3, 1.0 / 5, 0, 256, 136},
+    {DType::tq1_0, "tq1_0", floating, 32, 0, 1, 0, 256, 54},
+    {DType::tq2_0, "tq2_0", floating, 32, 0, 1, 0, 256, 66},
+    {DType::mxfp4, "mxfp4", floating, 32, 1, 1.0 / 2, 0, 32, 17},
+    {DType::nvfp4, "nvfp4", floating, 32, 1, 1.0 / 3, 0, 64, 36},
+    {DType::q1_0, "q1_0", floating, 32, 0, 1, 0, 128, 18},
+    {DType::q2_0, "q2_0", floating, 32, 0, 1, 0, 64, 18},
+    {DType::iq1_s, "iq1_s", floating, 32, 0, 0, 0, 256, 50},
+    {DType::iq1_m, "iq1_m", floating, 32, 0, 0, 0, 256, 56},
+    {DType::iq2_xxs, "iq2_xxs", floating, 32, 1, 0, 0, 256, 66},
+    {DType::iq2_xs, "iq2_xs", floating, 32, 1, 0, 0, 256, 74},
+    {DType::iq2_s, "iq2_s", floating, 32, 1, 0, 0, 256, 82},
+    {DType::iq3_xxs, "iq3_xxs", floating, 32, 2, 0, 0, 256, 98},
+    {DType::iq3_s, "iq3_s", floating, 32, 2, 0, 0, 256, 110},
 };
 
 template <class T>
@@ -102,6 +134,19 @@ void decode_as(const std::byte* elements, std::size_t count, double* values) {
     values[i] = static_cast<double>(load<Stored>(elements + i * sizeof(Stored)));
 }
 
+template <class Value>
+void decode_16(const Value& value, const std::byte* elements, std::size_t count, double* values) {
+  for (std::size_t i = 0; i < count; ++i) values[i] = value(load<uint16_t>(elements + 2 * i));
+}
+
+// Unpacked integers of few bits, whose sign is the highest of these.
+void decode_small_signed(int bits, const std::byte* elements, std::size_t count, double* values) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const int value = std::to_integer<int>(elements[i]);
+    values[i] = value >> (bits - 1) & 1 ? value - (1 << bits) : value;
+  }
+}
+
 // Unpacked f6 and f4, which have neither infinities nor NaN.
 void decode_small(SmallFloat layout, const std::byte* elements, std::size_t count, double* values) {
   for (std::size_t i = 0; i < count; ++i)
@@ -135,6 +180,18 @@ void encode_as(const double* values, std::size_t count, std::byte* elements, Rou
 }  // namespace
 
 const DTypeInfo& info(DType dtype) { return kTypes[static_cast<std::size_t>(dtype)]; }
+
+uint64_t stored_bytes(DType dtype, uint64_t elements) {
+  const DTypeInfo& type = info(dtype);
+  if (type.block > 1) return (elements + type.block - 1) / type.block * type.block_bytes;
+  return (elements * type.bits + 7) / 8;
+}
+
+uint64_t stored_elements(DType dtype, uint64_t bytes) {
+  const DTypeInfo& type = info(dtype);
+  if (type.block > 1) return bytes / type.block_bytes * type.block;
+  return is_packed(dtype) ? bytes * 8 / type.bits : bytes / item_bytes(dtype);
+}
 
 std::optional<DType> dtype_named(std::string_view name) {
   for (const DTypeInfo& type : kTypes)
@@ -171,13 +228,9 @@ void decode(DType dtype, const std::byte* elements, std::size_t count, double* v
     case DType::f32:
       return decode_as<float>(elements, count, values);
     case DType::f16:
-      for (std::size_t i = 0; i < count; ++i)
-        values[i] = f16_value(load<uint16_t>(elements + 2 * i));
-      return;
+      return decode_16(f16_value, elements, count, values);
     case DType::bf16:
-      for (std::size_t i = 0; i < count; ++i)
-        values[i] = bf16_value(load<uint16_t>(elements + 2 * i));
-      return;
+      return decode_16(bf16_value, elements, count, values);
     case DType::f8_e4m3:
     case DType::f8_e5m2:
     case DType::f8_e4m3fnuz:
@@ -193,7 +246,12 @@ void decode(DType dtype, const std::byte* elements, std::size_t count, double* v
       return decode_small({3, 2, 3}, elements, count, values);
     case DType::f4_e2m1:
       return decode_small({2, 1, 1}, elements, count, values);
+    case DType::i4:
+    case DType::i2:
+      return decode_small_signed(info(dtype).bits, elements, count, values);
     case DType::u8:
+    case DType::u4:
+    case DType::u2:
       return decode_as<uint8_t>(elements, count, values);
     case DType::i64:
       return decode_as<int64_t>(elements, count, values);
@@ -216,6 +274,8 @@ void decode(DType dtype, const std::byte* elements, std::size_t count, double* v
       return decode_as<float>(elements, 2 * count, values);
     case DType::c128:
       return decode_as<double>(elements, 2 * count, values);
+    default:  // Blocks, which are read as f32.
+      return decode_as<float>(elements, count, values);
   }
 }
 

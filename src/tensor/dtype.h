@@ -16,8 +16,13 @@ enum class DType : uint8_t {
   f64, f32, f16, bf16,
   f8_e4m3, f8_e5m2, f8_e4m3fnuz, f8_e5m2fnuz, f8_e8m0,
   f6_e2m3, f6_e3m2, f4_e2m1,
-  i64, i32, i16, i8, u64, u32, u16, u8, boolean,
+  i64, i32, i16, i8, i4, i2, u64, u32, u16, u8, u4, u2, boolean,
   c64, c128,
+  // Blocks of elements that share their scales, by the names of GGUF: see tensor/blocks.h.
+  q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k, q8_k,
+  iq4_nl, iq4_xs, tq1_0, tq2_0, mxfp4, nvfp4, q1_0, q2_0,
+  // Blocks too, but what their values are is in code books that we do not have.
+  iq1_s, iq1_m, iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s,
 };
 // clang-format on
 
@@ -27,10 +32,12 @@ struct DTypeInfo {
   DType dtype;
   std::string_view name;
   Kind kind;
-  uint8_t bits;          // Of one element as stored; less than 8 for packed types.
+  uint8_t bits;          // Of one element as stored; less than 8 for packed types. In blocks: 32.
   int8_t mantissa_bits;  // Stored bits of the fraction, of the parts for complex; -1: no float.
-  double rtol;           // Default tolerance of a pair whose coarser type is this one.
-  double atol;
+  double rtol;           // Default tolerance of a pair whose coarser type is this one; in blocks:
+  double atol;           // the step between two levels, as a share of the block's largest value.
+  uint16_t block = 1;    // Elements of one block, and the bytes that it takes.
+  uint16_t block_bytes = 0;
 };
 
 const DTypeInfo& info(DType dtype);
@@ -40,9 +47,19 @@ std::optional<DType> dtype_named(std::string_view name);
 inline bool is_float(DType dtype) { return info(dtype).kind == Kind::floating; }
 inline bool is_complex(DType dtype) { return info(dtype).kind == Kind::complex; }
 inline bool is_integer(DType dtype) { return !is_float(dtype) && !is_complex(dtype); }
-// Bytes of one element once it is read: packed types (f6, f4) are unpacked to a byte each.
+// Bytes of one element once it is read: packed types (f6, f4) are unpacked to a byte each, blocks
+// to an f32 each.
 inline std::size_t item_bytes(DType dtype) { return (info(dtype).bits + 7) / 8; }
 inline bool is_packed(DType dtype) { return info(dtype).bits < 8; }
+inline bool is_in_blocks(DType dtype) { return info(dtype).block > 1; }
+// Whether the elements lie in the file as they are read.
+inline bool is_plain(DType dtype) { return !is_packed(dtype) && !is_in_blocks(dtype); }
+// Types that are listed and compared byte by byte, because their values cannot be had.
+inline bool is_undecoded(DType dtype) { return dtype >= DType::iq1_s; }
+
+// Bytes that so many elements (at most 2^40) are stored in, and elements that fit in so many bytes.
+uint64_t stored_bytes(DType dtype, uint64_t elements);
+uint64_t stored_elements(DType dtype, uint64_t bytes);
 
 // Of two types, the one that rounds more: it sets the tolerance of a pair.
 DType coarser(DType a, DType b);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tensor/blocks.h"
+
 namespace tensordiff {
 namespace {
 
@@ -65,8 +67,9 @@ Result<Reader> Reader::open(const View& view) {
       reader.terms_.push_back(TRY(open(term_of(view, term))));
     return reader;
   }
+  if (is_undecoded(view.dtype)) return Error("values of {} are not decoded", name_of(view.dtype));
   for (const Part& part : view.parts) reader.bytes_.push_back(TRY(part.source.open()));
-  reader.in_place_ = view.contiguous() && !view.swapped && !is_packed(view.dtype);
+  reader.in_place_ = view.contiguous() && !view.swapped && is_plain(view.dtype);
   return reader;
 }
 
@@ -80,7 +83,7 @@ const std::byte* Reader::raw(uint64_t first, std::size_t count,
     return buffer.data();
   }
   gather(first, count, buffer.data());
-  if (view_.swapped) swap_bytes(view_.dtype, buffer.data(), count);
+  if (view_.swapped && is_plain(view_.dtype)) swap_bytes(view_.dtype, buffer.data(), count);
   return buffer.data();
 }
 
@@ -117,7 +120,7 @@ double Reader::value(uint64_t position) const {
   } else {
     gather_run(index, 1, element);
   }
-  if (view_.swapped) swap_bytes(view_.dtype, element, 1);
+  if (view_.swapped && is_plain(view_.dtype)) swap_bytes(view_.dtype, element, 1);
   return decode_one(view_.dtype, element);
 }
 
@@ -140,6 +143,10 @@ bool Reader::intact() const {
 void Reader::copy_run(std::size_t part, uint64_t element, int64_t step, std::size_t count,
                       std::byte* out) const {
   const ByteView bytes = bytes_[part].view;
+  if (is_in_blocks(view_.dtype)) {
+    const Blocks blocks{view_.dtype, view_.swapped, bytes};
+    return blocks.read(element, step, count, out);
+  }
   if (is_packed(view_.dtype)) {
     for (std::size_t i = 0; i < count; ++i, element += static_cast<uint64_t>(step))
       out[i] = unpack(bytes, element, info(view_.dtype).bits);

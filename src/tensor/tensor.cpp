@@ -19,7 +19,7 @@ Result<View> contiguous_view(DType dtype, Shape shape, ByteSource source) {
   if (shape.size() > kRankMax) return Error("{} axes, at most {} are read", shape.size(), kRankMax);
   const std::optional<uint64_t> count = element_count(shape);
   if (!count) return Error("shape {} has more than 2^40 elements", shape_text(shape));
-  const uint64_t needed = (*count * info(dtype).bits + 7) / 8;
+  const uint64_t needed = stored_bytes(dtype, *count);
   if (needed > source.size())
     return Error("shape {} of {} needs {} bytes, {} are stored", shape_text(shape), name_of(dtype),
                  needed, source.size());
@@ -42,8 +42,7 @@ Result<View> strided_view(DType dtype, Shape shape, Strides strides, uint64_t of
     const auto reach = checked_mul(shape[axis] - 1, static_cast<uint64_t>(strides[axis]));
     if (last) last = reach ? checked_add(*last, *reach) : std::nullopt;
   }
-  const uint64_t stored =
-      is_packed(dtype) ? source.size() * 8 / info(dtype).bits : source.size() / item_bytes(dtype);
+  const uint64_t stored = stored_elements(dtype, source.size());
   if (*count > 0 && (!last || *last >= stored))
     return Error("shape {} at offset {} reaches past the {} elements stored", shape_text(shape),
                  offset, stored);

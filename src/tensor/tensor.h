@@ -46,7 +46,7 @@ struct Tensor {
   std::vector<View> shards = {};
 
   uint64_t elements() const { return view.elements(); }
-  uint64_t bytes() const { return (view.elements() * info(view.dtype).bits + 7) / 8; }
+  uint64_t bytes() const { return stored_bytes(view.dtype, view.elements()); }
 };
 
 // One of several tensors that are stored as one: the query of a fused query, key and value.

@@ -179,7 +179,7 @@ bool fits_float(DType dtype) { return is_float(dtype) && dtype != DType::f64 && 
 
 // Elements of a mapped file need not be aligned: a tile of them is copied first where they are not.
 void decode(DType dtype, const std::byte* elements, std::size_t count, float* values) {
-  if (dtype == DType::f32) {
+  if (item_bytes(dtype) == sizeof(float)) {  // f32, and blocks.
     std::memcpy(values, elements, count * sizeof(float));
     return;
   }

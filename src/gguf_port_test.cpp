@@ -1,0 +1,64 @@
+// A checkpoint of Hugging Face against its conversions to GGUF: the same model, quantised.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "pipeline.h"
+
+namespace tensordiff {
+namespace {
+
+Report compare_with(std::string_view conversion) {
+  const std::filesystem::path folder =
+      std::filesystem::path(TENSORDIFF_SOURCE_DIR) / "tests/data/gguf";
+  Request request;
+  request.a = (folder / "port_hf.safetensors").string();
+  request.b = (folder / conversion).string();
+  Result<Report> report = compare_models(request);
+  EXPECT_TRUE(report.ok()) << report.error().message();
+  return report.ok() ? std::move(report).value() : Report();
+}
+
+struct Conversion {
+  std::string_view file;
+  double error_max;  // What the type may leave, as rel_l2.
+};
+
+TEST(GgufPort, PairsFullyAndDiffersByQuantisationOnly) {
+  for (const auto& [file, error_max] :
+       {Conversion{"port_f16.gguf", 0}, {"port_q8_0.gguf", 0.008}, {"port_q4_k.gguf", 0.12}}) {
+    SCOPED_TRACE(file);
+    const Report report = compare_with(file);
+    EXPECT_EQ(report.pairs.size(), 12U);
+    EXPECT_TRUE(report.only_a.empty());
+    EXPECT_TRUE(report.only_b.empty());
+    int turned = 0;
+    for (const PairRow& row : report.pairs) {
+      SCOPED_TRACE(row.a.name);
+      EXPECT_LE(row.comparison.status, Status::close);
+      EXPECT_LE(row.comparison.diff.rel_l2.value_or(1), error_max);
+      turned += row.message.starts_with(
+          "rows follow the other RoPE layout: in each head of 16, b "
+          "has neighbours where a has halves");
+    }
+    EXPECT_EQ(turned, 2);
+    ASSERT_FALSE(report.notes.empty());
+    EXPECT_NE(report.notes.back().find("q and k: rows follow the other RoPE layout in 2 pairs"),
+              std::string::npos)
+        << report.notes.back();
+    EXPECT_NE(report.summary.verdict, "different");
+  }
+}
+
+TEST(GgufPort, ToleranceIsAStepOfTheLargestValue) {
+  const Report report = compare_with("port_q4_k.gguf");
+  for (const PairRow& row : report.pairs)
+    if (row.b.dtype == DType::q4_k) {
+      EXPECT_GT(row.comparison.diff.tolerance.atol, 0);
+      EXPECT_LT(row.comparison.diff.tolerance.atol, 0.02);
+    }
+}
+
+}  // namespace
+}  // namespace tensordiff

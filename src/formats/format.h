@@ -72,13 +72,17 @@ extern const Format gzip;
 extern const Format zstd;
 extern const Format xz;
 extern const Format bzip2;
+extern const Format hdf5;
+extern const Format matlab;
+extern const Format msgpack;
 
 // Tried in this order: the particular before the general (a torch file and an npz are zips too),
 // and formats with a magic number before those without.
 inline constexpr const Format* kAll[] = {
-    &torch_zip, &torch_export,  &npz,  &zip,      &torch_legacy, &npy, &gguf,
-    &gzip,      &zstd,          &xz,   &bzip2,    &torch_tar,    &tar, &safetensors,
-    &pickle,    &tf_checkpoint, &onnx, &tf_graph,
+    &torch_zip,     &torch_export, &npz,      &zip,         &torch_legacy, &npy,
+    &gguf,          &hdf5,         &matlab,   &gzip,        &zstd,         &xz,
+    &bzip2,         &torch_tar,    &tar,      &safetensors, &msgpack,      &pickle,
+    &tf_checkpoint, &onnx,         &tf_graph,
 };
 
 }  // namespace formats

@@ -82,11 +82,21 @@ std::string example_of(const Format& format) {
          return file;
        }},
       {"torch-export", [] { return read_file(data_path("../torch/export.pt2")); }},
+      {"matlab",
+       [] {
+         return u32(10) + u32(1) + u32(2) + u32(0) + u32(2) + std::string("w\0", 2) + f32(1) +
+                f32(2);
+       }},
+      {"msgpack", [] { return read_file(data_path("../flax/chunked.msgpack")); }},
+      {"hdf5", [] { return read_file(data_path("../hdf5/small.h5")); }},
       {"pickle", [] { return read_file(data_path("scalar.pkl")); }},
   };
   const auto found = made.find(format.name);
   return found == made.end() ? "" : found->second();
 }
+
+// HDF5 files are opened by a process of its own, which takes a while: not every place is tried.
+std::size_t step_of(const Format& format) { return &format == &formats::hdf5 ? 61 : 1; }
 
 TEST(Formats, AreListedOnceAndHaveAnExample) {
   std::set<std::string_view> names;
@@ -134,7 +144,7 @@ TEST(Formats, RefuseTheFilesOfOthers) {
 TEST(Formats, NoticeEveryTruncation) {
   for (const Format* format : formats::kAll) {
     const std::string whole = example_of(*format);
-    for (std::size_t size = 0; size < whole.size(); ++size) {
+    for (std::size_t size = 0; size < whole.size(); size += step_of(*format)) {
       const Result<Catalog> catalog = format->open(input(whole.substr(0, size)));
       if (!catalog.ok()) {
         EXPECT_FALSE(catalog.error().message().empty());
@@ -149,7 +159,7 @@ TEST(Formats, NoticeEveryTruncation) {
 TEST(Formats, SurviveEveryChangedByte) {
   for (const Format* format : formats::kAll) {
     const std::string whole = example_of(*format);
-    for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (std::size_t at = 0; at < whole.size(); at += step_of(*format)) {
       for (const unsigned change : {0x01U, 0x80U, 0xffU}) {
         std::string changed = whole;
         changed[at] = static_cast<char>(static_cast<unsigned char>(changed[at]) ^ change);

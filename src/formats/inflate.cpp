@@ -135,6 +135,17 @@ Result<void> inflate_gzip(ByteView packed, const std::function<Result<void>(Byte
   return {};
 }
 
+Result<void> inflate_zlib(ByteView packed, const std::function<Result<void>(ByteView)>& take) {
+  Stream stream(packed, MAX_WBITS);
+  while (!stream.ended()) {
+    const ByteView piece = TRY(stream.next());
+    TRY(take(piece));
+  }
+  if (!stream.unread().empty())
+    return Error("{} bytes follow the end of the compressed data", stream.unread().size());
+  return {};
+}
+
 Result<std::string> inflate_zlib(ByteView packed, uint64_t bytes) {
   const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> decompressor(
       libdeflate_alloc_decompressor(), libdeflate_free_decompressor);

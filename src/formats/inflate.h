@@ -24,6 +24,10 @@ Result<Bytes> inflate_raw(ByteView packed, Inflated expected);
 // checked that so much may be held in memory.
 Result<std::string> inflate_zlib(ByteView packed, uint64_t bytes);
 
+// Inflates one zlib stream of unknown size, piece by piece. Its checksum is verified; bytes behind
+// it are an error.
+Result<void> inflate_zlib(ByteView packed, const std::function<Result<void>(ByteView)>& take);
+
 // Inflates a gzip file of one or more members and hands out what it makes, piece by piece.
 Result<void> inflate_gzip(ByteView packed, const std::function<Result<void>(ByteView)>& take);
 

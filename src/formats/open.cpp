@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 
 // Files that are often met where a model is meant, to say more than "unknown".
 constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
-    {"\x89HDF\r\n\x1a\n", "HDF5"},
     {"lmgg", "ggml, a format from before GGUF"},
     {"fmgg", "ggmf, a format from before GGUF"},
     {"tjgg", "ggjt, a format from before GGUF"},

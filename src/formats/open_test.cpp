@@ -104,8 +104,8 @@ TEST_F(Open, SaysWhatAnUnknownFileLooksLike) {
   EXPECT_EQ(error_of_path(write("a.bin", "hello\x1b world")),
             "a.bin: not of a known format: it starts with 'hello\\x1b world'; the formats are: " +
                 format_names());
-  EXPECT_EQ(error_of_path(write("a.h5", "\x89HDF\r\n\x1a\n...")),
-            "a.h5: it looks like HDF5, which is not read; the formats are: " + format_names());
+  EXPECT_EQ(error_of_path(write("a.png", "\x89PNG\r\n\x1a\n...")),
+            "a.png: it looks like PNG, which is not read; the formats are: " + format_names());
 }
 
 TEST_F(Open, TakesTheFormatItIsTold) {

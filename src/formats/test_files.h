@@ -64,6 +64,9 @@ std::string npy_f32(const std::vector<float>& values);
 std::filesystem::path data_path(std::string_view name);
 std::string read_file(const std::filesystem::path& path);
 
+// The program that the tests belong to, for readers that start it.
+std::string program();
+
 // Reads every element of every tensor; whether all could be read.
 bool read_all(const Catalog& catalog);
 

@@ -10,11 +10,15 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/sandbox.h"
 #include "formats/inflate.h"
 #include "tensor/reader.h"
 
 namespace tensordiff::test_files {
 namespace {
+
+// The real program, for readers that start a process of their own.
+[[maybe_unused]] const bool program_is_known = (set_sandbox_program(TENSORDIFF_PROGRAM), true);
 
 std::string deflate(std::string_view plain) {
   libdeflate_compressor* compressor = libdeflate_alloc_compressor(6);
@@ -154,6 +158,8 @@ std::string read_file(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
+
+std::string program() { return TENSORDIFF_PROGRAM; }
 
 bool read_all(const Catalog& catalog) {
   constexpr uint64_t kPiece = 1024;

@@ -1,0 +1,90 @@
+// HDF5 files, through the real process: every value against what h5py reads, and what is refused.
+// tests/data/hdf5/make.py made the files.
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/json.h"
+#include "base/sandbox.h"
+#include "formats/test_files.h"
+#include "tensor/reader.h"
+
+namespace tensordiff {
+namespace {
+
+using namespace test_files;
+
+std::filesystem::path hdf5_data(std::string_view name) { return data_path("../hdf5") / name; }
+
+std::vector<double> values_of(const Tensor& tensor) {
+  const Result<Reader> reader = Reader::open(tensor.view);
+  EXPECT_TRUE(reader.ok()) << tensor.name << ": " << reader.error().message();
+  std::vector<double> values(tensor.elements() * (is_complex(tensor.view.dtype) ? 2 : 1));
+  if (reader.ok() && !values.empty()) reader.value().values(0, tensor.elements(), values.data());
+  return values;
+}
+
+std::string short_name(std::string_view numpy_name) {
+  const std::pair<std::string_view, std::string_view> names[] = {
+      {"complex128", "c128"}, {"complex64", "c64"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}};
+  for (const auto& [theirs, ours] : names)
+    if (numpy_name.starts_with(theirs))
+      return std::string(ours) + std::string(numpy_name.substr(theirs.size()));
+  return std::string(numpy_name);
+}
+
+class Hdf5 : public testing::TestWithParam<std::string> {};
+
+TEST_P(Hdf5, IsReadValueByValue) {
+  const Result<Json> truth = Json::parse(read_file(hdf5_data("truth.json")));
+  ASSERT_TRUE(truth.ok());
+  const Result<Catalog> catalog = open_model(hdf5_data(GetParam()).string());
+  ASSERT_TRUE(catalog.ok()) << catalog.error().message();
+  std::map<std::string, const Tensor*> found;
+  for (const Tensor& tensor : catalog.value().tensors) found[tensor.name] = &tensor;
+  for (const Json::Member& expected : truth.value()["files"][GetParam()].object()) {
+    ASSERT_TRUE(found.contains(expected.key)) << expected.key;
+    const Tensor& tensor = *found.at(expected.key);
+    ASSERT_EQ(tensor.fault, "") << expected.key;
+    EXPECT_EQ(name_of(tensor.view.dtype), short_name(expected.value["dtype"].string()))
+        << expected.key;
+    Shape shape;
+    for (const Json& size : expected.value["shape"].array()) shape.push_back(*size.u64());
+    EXPECT_EQ(tensor.view.shape, shape) << expected.key;
+    std::vector<double> values;
+    for (const Json& value : expected.value["values"].array()) values.push_back(*value.number());
+    EXPECT_EQ(values_of(tensor), values) << expected.key;
+  }
+  EXPECT_TRUE(catalog.value().problems.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Hdf5,
+                         testing::Values("earliest.h5", "latest.h5", "keras2.h5", "v73.mat"),
+                         [](const auto& file) {
+                           return file.param.substr(0, file.param.find('.'));
+                         });
+
+TEST(Hdf5Archive, OfKerasIsOpened) {
+  const Result<Catalog> catalog = open_model(hdf5_data("model.keras").string());
+  ASSERT_TRUE(catalog.ok()) << catalog.error().message();
+  ASSERT_EQ(catalog.value().tensors.size(), 2U);
+  EXPECT_EQ(catalog.value().tensors[0].name, "layers/dense/vars/0");
+  EXPECT_EQ(values_of(catalog.value().tensors[1]), (std::vector<double>{0, 0.25}));
+}
+
+TEST(Hdf5Library, IsNotOurs) {
+  EXPECT_TRUE(error_of(formats::hdf5, "\x89HDF\r\n\x1a\n" + std::string(100, 'x'))
+                  .starts_with("the HDF5 library: not a whole HDF5 file: "));
+  EXPECT_EQ(error_of(formats::hdf5, "something else"), "the signature of HDF5 is missing");
+  set_sandbox_program("/bin/false");
+  EXPECT_EQ(error_of(formats::hdf5, read_file(hdf5_data("small.h5"))),
+            "the HDF5 library: it ended before it was done, with status 1");
+  set_sandbox_program("");
+  EXPECT_TRUE(error_of(formats::hdf5, read_file(hdf5_data("small.h5")))
+                  .starts_with("it needs the program tensordiff"));
+  set_sandbox_program(test_files::program());
+}
+
+}  // namespace
+}  // namespace tensordiff

@@ -128,12 +128,12 @@ class Parser {
     return check_count(keys_, "keys");
   }
 
-  // Each key and each tensor takes 13 bytes and more.
+  // Each key and each tensor takes 10 bytes and more.
   Result<void> check_count(uint64_t count, std::string_view what) const {
     if (count > input_.limits.entries_max)
       return limit_hit(
           "entries", fmt::format("{} {} are more than {}", count, what, input_.limits.entries_max));
-    if (count > cursor_.remaining() / 13)
+    if (count > cursor_.remaining() / 10)
       return Error("{} {} do not fit in a file of {} bytes", count, what, all_.size());
     return {};
   }

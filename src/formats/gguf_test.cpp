@@ -98,9 +98,10 @@ TEST(Gguf, DecodesBlocksAsGgmlDoes) {
   }
   EXPECT_EQ(checked, 17U);
   for (const Tensor& tensor : blocks.tensors)
-    if (is_undecoded(tensor.view.dtype))
+    if (is_undecoded(tensor.view.dtype)) {
       EXPECT_EQ(Reader::open(tensor.view).error().message(),
                 "values of " + tensor.name + " are not decoded");
+    }
 }
 
 // Any view of blocks reads the same elements as one decoded whole.

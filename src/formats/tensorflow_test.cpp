@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "formats/checksum.h"
@@ -15,7 +16,7 @@ namespace {
 
 using namespace test_files;
 
-std::string data(std::string_view name) { return (data_path("../tensorflow") / name).string(); }
+std::string path_of(std::string_view name) { return (data_path("../tensorflow") / name).string(); }
 
 std::vector<double> values_of(const Tensor& tensor) {
   EXPECT_EQ(tensor.fault, "") << tensor.name;
@@ -28,9 +29,9 @@ std::vector<double> values_of(const Tensor& tensor) {
 
 // Every tensor of a file is what TensorFlow was given; returns how many there are.
 std::size_t check_against_truth(const std::string& file) {
-  const Result<Catalog> opened = open_model(data(file));
+  const Result<Catalog> opened = open_model(path_of(file));
   EXPECT_TRUE(opened.ok()) << opened.error().message();
-  const Catalog truth = open_model(data("truth.npz")).value();
+  const Catalog truth = open_model(path_of("truth.npz")).value();
   std::map<std::string, const Tensor*> expected;
   for (const Tensor& tensor : truth.tensors) expected[tensor.name] = &tensor;
   for (const Tensor& tensor : opened.value().tensors) {
@@ -50,14 +51,14 @@ std::size_t check_against_truth(const std::string& file) {
 TEST(TfCheckpoint, ReadsBothVersionsAndPieces) {
   EXPECT_EQ(check_against_truth("v2.index"), 6U);
   EXPECT_EQ(check_against_truth("v1.ckpt"), 5U);
-  const Catalog catalog = open_model(data("v2.index")).value();
+  const Catalog catalog = open_model(path_of("v2.index")).value();
   ASSERT_EQ(catalog.metadata.size(), 1U);
   EXPECT_EQ(catalog.metadata[0].key, "labels");
 }
 
 TEST(TfGraph, ReadsConstantsThatRepeat) {
   EXPECT_EQ(check_against_truth("frozen.pb"), 5U);
-  const Catalog catalog = open_model(data("frozen.pb")).value();
+  const Catalog catalog = open_model(path_of("frozen.pb")).value();
   ASSERT_EQ(catalog.metadata.size(), 1U);
   EXPECT_TRUE(catalog.metadata[0].value.starts_with("2 strings, crc32c "))
       << catalog.metadata[0].value;

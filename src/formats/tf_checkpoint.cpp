@@ -180,8 +180,7 @@ class Bundle {
 
 class FirstVersion {
  public:
-  FirstVersion(const Input& input, std::vector<TableEntry> table)
-      : input_(input), table_(std::move(table)) {}
+  explicit FirstVersion(std::vector<TableEntry> table) : table_(std::move(table)) {}
 
   Result<Catalog> read() {
     for (const TableEntry& entry : table_) TRY(read_saved(entry.value));
@@ -262,6 +261,8 @@ class FirstVersion {
     Part part = TRY(tf::place_part(slice, shape));
     tf::TensorValue stored = TRY(tf::read_tensor(tensor, ByteSource(value), value, part.shape));
     const View view = TRY(std::move(stored.view));
+    if (const DType listed = TRY(tf::dtype_of(variable.type)); view.dtype != listed)
+      return Error("it is listed as {} and stored as {}", name_of(listed), name_of(view.dtype));
     part.strides = view.parts[0].strides;
     part.source = view.parts[0].source;
     return part;
@@ -273,7 +274,6 @@ class FirstVersion {
     return tf::joined(dtype, TRY(Result<Shape>(variable.shape)), variable.parts);
   }
 
-  const Input& input_;
   std::vector<TableEntry> table_;
   std::vector<Variable> variables_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
@@ -290,7 +290,7 @@ Result<Catalog> open(const Input& input) {
   const Bytes file = TRY(input.source.open());
   std::vector<TableEntry> table = TRY(read_table(file, input.limits));
   if (table.empty() || !table[0].key.empty()) return Error("a table, but not of a checkpoint");
-  if (is_first_version(table[0])) return FirstVersion(input, std::move(table)).read();
+  if (is_first_version(table[0])) return FirstVersion(std::move(table)).read();
   return Bundle(input, std::move(table)).read();
 }
 

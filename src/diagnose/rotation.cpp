@@ -12,6 +12,7 @@ namespace tensordiff {
 namespace {
 
 constexpr uint64_t kHeadDimMax = 512;
+constexpr uint64_t kFewTokens = 24;
 // A form with more to it must leave less than this share of what a simpler one leaves.
 constexpr double kClearlyBetter = 0.5;
 // What a's own form may leave: half a percent is far from what a wrong pairing leaves.
@@ -164,16 +165,32 @@ std::vector<RotaryForm> forms_of(const std::vector<uint64_t>& dims) {
   return forms;
 }
 
-// The first form that explains the output; a later one only where it is clearly better.
+// The first tokens of each sequence.
+Matrix first_tokens(const Matrix& matrix, uint64_t tokens) {
+  Matrix result = matrix;
+  result.tokens = std::min(matrix.tokens, tokens);
+  result.values.clear();
+  for (uint64_t sequence = 0; sequence < matrix.batch; ++sequence)
+    for (uint64_t token = 0; token < result.tokens; ++token) {
+      const auto row = matrix.row(sequence * matrix.tokens + token);
+      result.values.insert(result.values.end(), row.begin(), row.end());
+    }
+  return result;
+}
+
+// The first form that explains the output; a later one only where it is clearly better. A few
+// tokens tell which it is.
 Rotation best_of(const std::vector<RotaryForm>& forms, const Matrix& in, const Matrix& out,
                  double exact) {
-  Rotation best;
+  const Matrix few_in = first_tokens(in, kFewTokens), few_out = first_tokens(out, kFewTokens);
+  RotaryForm best;
+  double least = 1;
   for (const RotaryForm& form : forms) {
-    Rotation found = learn_rotation(in, out, form);
-    if (found.left < kClearlyBetter * best.left) best = std::move(found);
-    if (best.left <= exact) break;
+    const double left = learn_rotation(few_in, few_out, form).left;
+    if (left < kClearlyBetter * least) least = left, best = form;
+    if (least <= exact) break;
   }
-  return best;
+  return least < 1 ? learn_rotation(in, out, best) : Rotation();
 }
 
 // a's own form and its other pairing before all others.

@@ -215,11 +215,11 @@ std::optional<double> tolerance_ratio(const Diff& diff) {
   if (!diff.max_abs) return std::nullopt;
   const auto [atol, rtol] = diff.tolerance;
   const double allowed = atol + rtol * std::abs(diff.a_there.value_or(0));
-  double ratio = *diff.max_abs == 0 ? 0 : *diff.max_abs / allowed;
-  if (rtol > 0 && diff.rtol_needed) ratio = std::max(ratio, *diff.rtol_needed / rtol);
-  // No rtol would do: an element beyond atol where a is zero.
-  if (diff.exceeding > 0 && ratio <= 1) ratio = std::numeric_limits<double>::infinity();
-  return ratio;
+  const double there = *diff.max_abs == 0 ? 0 : *diff.max_abs / allowed;
+  if (diff.exceeding == 0 || there > 1) return there;
+  // Another element exceeds it: the lesser of two bounds on by how much.
+  const double by_atol = *diff.max_abs / atol;
+  return rtol > 0 && diff.rtol_needed ? std::min(by_atol, *diff.rtol_needed / rtol) : by_atol;
 }
 
 std::vector<std::string_view> row_columns() {

@@ -98,10 +98,13 @@ TEST(Rows, TheRatioIsAboveOneExactlyWhereSomethingExceeds) {
   diff.tolerance = {0.1, 0.1};
   EXPECT_NEAR(*tolerance_ratio(diff), 0.5 / 1.1, 1e-12);
   diff.rtol_needed = 0.3;
-  diff.exceeding = 1;
+  diff.exceeding = 1;  // Not the one where |d| is largest.
   EXPECT_NEAR(*tolerance_ratio(diff), 3, 1e-12);
   diff.rtol_needed = {};
-  EXPECT_TRUE(std::isinf(*tolerance_ratio(diff)));
+  EXPECT_NEAR(*tolerance_ratio(diff), 5, 1e-12);
+  diff.max_abs = 11;
+  diff.rtol_needed = 1e9;  // Where a is tiny; the largest |d| says more.
+  EXPECT_NEAR(*tolerance_ratio(diff), 10, 1e-12);
   diff.max_abs = {};
   EXPECT_FALSE(tolerance_ratio(diff).has_value());
 }

@@ -51,6 +51,7 @@ test('all by keyboard: find the bug, walk the list, reach the worst element, lea
   const page = await browse(t, url);
   await finished(page);
   const place = () => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get('p'));
+  await page.waitForFunction(() => /[#&]p=\d+&at=/.test(location.hash));
   const first = await place();
   await page.keyboard.press('j');
   await page.waitForFunction((before) => !location.hash.includes(`p=${before}&`), first);

@@ -10,7 +10,7 @@ const EACH = 20;
 function model(file, change) {
   const tensors = {};
   for (let layer = 0; layer < LAYERS; layer++)
-    for (let k = 0; k < EACH; k++) tensors[`model.layers.${layer}.part_${k}.weight`] = [[2], [layer, change(layer, k)]];
+    for (let k = 0; k < EACH; k++) tensors[`model.layers.${layer}.part_${k}`] = [[2], [layer, change(layer, k)]];
   return safetensors(file, tensors);
 }
 

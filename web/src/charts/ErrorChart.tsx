@@ -36,7 +36,7 @@ export function powersAround(values: readonly number[], withOne: boolean): [numb
   const sizes = values.filter((value) => value > 0 && Number.isFinite(value));
   if (withOne) sizes.push(1);
   if (sizes.length === 0) return [0.01, 10];
-  const top = Math.ceil(Math.log10(Math.max(...sizes.map((size) => size * 1.25))));
+  const top = Math.ceil(Math.log10(1.25 * sizes.reduce((most, size) => Math.max(most, size))));
   const low = Math.floor(Math.log10(sizes.reduce((least, size) => Math.min(least, size))));
   const least = Math.max(low, top - 8);
   return [10 ** (withOne ? Math.min(least, -1) : least), 10 ** Math.max(top, low + 2)];

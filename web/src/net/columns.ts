@@ -2,9 +2,11 @@
 
 export type Numbers = Uint8Array | Uint32Array | Int32Array | Float64Array;
 
-/** n strings in one blob; decoded when asked for, never all at once. */
+/** n strings in one blob. */
 export class Strings {
   private static readonly decoder = new TextDecoder();
+  /** The blob as one text where each byte is a letter: slices of it cost next to nothing. */
+  private whole: string | null | undefined;
 
   constructor(
     private readonly offsets: Uint32Array,
@@ -18,7 +20,13 @@ export class Strings {
   at(row: number): string {
     const from = this.offsets[row];
     const to = this.offsets[row + 1];
-    return from === to ? '' : Strings.decoder.decode(this.text.subarray(from, to));
+    if (from === to) return '';
+    if (this.whole === undefined) {
+      const decoded = Strings.decoder.decode(this.text);
+      this.whole = decoded.length === this.text.length ? decoded : null;
+    }
+    if (this.whole !== null) return this.whole.slice(from, to);
+    return Strings.decoder.decode(this.text.subarray(from, to));
   }
 
   static of(words: readonly string[]): Strings {

@@ -38,6 +38,8 @@ function FilterBox() {
         spellcheck={false}
         onInput={(event) => {
           state.filterText.value = event.currentTarget.value;
+          // What was found is shown, also in groups that were closed.
+          if (event.currentTarget.value !== '') state.closed.value = new Set();
         }}
         onKeyDown={(event) => {
           if (event.key === 'Escape') {

@@ -140,7 +140,10 @@ export function PairRow({ row, index, isFocus }: { row: number } & Place) {
   const id = store.id(row);
   const status = STATUS[store.status(row)];
   const kind = classOfCode[store.status(row)];
-  const label = labelIn(store, row, state.groupBy.value);
+  // Every tensor meets every other there: one name says too little.
+  const label = state.exploring.value
+    ? nameText(store, row)
+    : labelIn(store, row, state.groupBy.value);
   const isOpen = state.openPair.value === id;
   const isPair = store.isPair(row);
   const marked = state.chosenA.value === store.text('nameA', row) && !isPair;

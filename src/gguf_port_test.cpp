@@ -4,14 +4,14 @@
 
 #include <filesystem>
 
+#include "formats/test_files.h"
 #include "pipeline.h"
 
 namespace tensordiff {
 namespace {
 
 Report compare_with(std::string_view conversion) {
-  const std::filesystem::path folder =
-      std::filesystem::path(TENSORDIFF_SOURCE_DIR) / "tests/data/gguf";
+  const std::filesystem::path folder = test_files::data_path("../gguf");
   Request request;
   request.a = (folder / "port_hf.safetensors").string();
   request.b = (folder / conversion).string();

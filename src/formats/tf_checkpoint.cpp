@@ -259,7 +259,8 @@ class FirstVersion {
                                        ByteView tensor, const Bytes& value) {
     const Shape shape = TRY(Result<Shape>(variable.shape));
     Part part = TRY(tf::place_part(slice, shape));
-    tf::TensorValue stored = TRY(tf::read_tensor(tensor, ByteSource(value), value, part.shape));
+    tf::TensorValue stored = TRY(tf::read_tensor(tensor, ByteSource(value), value,
+                                                 tf::KnownTensor{variable.type, part.shape}));
     const View view = TRY(std::move(stored.view));
     if (const DType listed = TRY(tf::dtype_of(variable.type)); view.dtype != listed)
       return Error("it is listed as {} and stored as {}", name_of(listed), name_of(view.dtype));

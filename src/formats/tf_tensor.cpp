@@ -144,9 +144,10 @@ Result<Shape> read_shape(ByteView message) {
 }
 
 Result<TensorValue> read_tensor(ByteView message, const ByteSource& source, const Bytes& file,
-                                const std::optional<Shape>& known) {
+                                const std::optional<KnownTensor>& known) {
   Fields fields = TRY(read_fields(message));
-  if (known) fields.shape = *known;
+  if (known) fields.shape = known->shape;
+  if (known && fields.type == 0) fields.type = known->type;
   TensorValue value;
   value.type = fields.type > kReference ? fields.type - kReference : fields.type;
   value.view = view_of(fields, source, file);
@@ -156,10 +157,6 @@ Result<TensorValue> read_tensor(ByteView message, const ByteSource& source, cons
     value.strings = fmt::format("{} strings, crc32c {:08x}", fields.strings.size(), sum);
   }
   return value;
-}
-
-Result<TensorValue> read_tensor(ByteView message, const ByteSource& source, const Bytes& file) {
-  return read_tensor(message, source, file, std::nullopt);
 }
 
 }  // namespace tensordiff::tf

@@ -25,11 +25,13 @@ struct TensorValue {
   Result<View> view = Error("no tensor");
   std::string strings;  // What stands for the elements, where these are strings.
 };
+// What is known of it from elsewhere: V1 checkpoints leave both out.
+struct KnownTensor {
+  uint64_t type;
+  Shape shape;
+};
 // `message` lies in `file`, which `source` gave.
-Result<TensorValue> read_tensor(ByteView message, const ByteSource& source, const Bytes& file);
-
-// The same with the shape that is known from elsewhere, for V1 checkpoints that leave it out.
 Result<TensorValue> read_tensor(ByteView message, const ByteSource& source, const Bytes& file,
-                                const std::optional<Shape>& known);
+                                const std::optional<KnownTensor>& known = std::nullopt);
 
 }  // namespace tensordiff::tf

@@ -217,7 +217,7 @@ BodyPlan plan_form(const Call& call, Request& request) {
 Reply flask_upload(const Call& call) {
   App& app = call.app;
   if (call.request.file->written() == 0) return failure("No files uploaded");
-  const Result<Bytes> body = map_file(call.request.file_path, Links::refuse);
+  const Result<Bytes> body = map_file(call.request.file_path);
   if (!body.ok()) return failure(body.error().message());
   const Result<std::vector<FormPart>> parts =
       parse_multipart(as_text(body.value().view), call.request.header("content-type"));

@@ -213,7 +213,7 @@ bool was_compared(const Row& row) {
 
 std::optional<double> tolerance_ratio(const Diff& diff) {
   if (!diff.max_abs) return std::nullopt;
-  const auto [atol, rtol] = diff.tolerance;
+  const double atol = diff.tolerance.atol, rtol = diff.tolerance.rtol;
   const double allowed = atol + rtol * std::abs(diff.a_there.value_or(0));
   const double there = *diff.max_abs == 0 ? 0 : *diff.max_abs / allowed;
   if (diff.exceeding == 0 || there > 1) return there;

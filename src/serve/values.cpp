@@ -151,8 +151,8 @@ void write_distance(JsonWriter& json, const OpenPair& pair, uint64_t position) {
   if (b.ok()) read_values(b.value(), position, 1, &vb);
   const DType dtype_a = pair.aligned->a.dtype, dtype_b = pair.aligned->b.dtype;
   const bool finite = std::isfinite(va) && std::isfinite(vb);
-  const auto [atol, rtol] = pair.comparison.diff.tolerance;
-  const double allowed = atol + rtol * std::abs(va);
+  const Tolerance& limit = pair.comparison.diff.tolerance;
+  const double allowed = limit.atol + limit.rtol * std::abs(va);
   const double apart = std::abs(vb - va);
   json.member("diff", vb - va).key("rel");
   finite&& va != 0 ? json.value(apart / std::abs(va)) : json.null();

@@ -74,8 +74,8 @@ Result<double> tolerance_in(const Yaml& node) {
   return value;
 }
 
-Result<Gate> gate_in(const Metric& metric, const Yaml& node) {
-  Gate gate;
+Result<MetricGate> gate_in(const Metric& metric, const Yaml& node) {
+  MetricGate gate;
   gate.metric = metric.name;
   if (node.is_list()) {
     if (node.items.size() != 2) return node.wrong("a range is [least, most]");
@@ -123,7 +123,7 @@ Result<ToleranceRule> rule_in(const Yaml::Member& member) {
 std::string gate_number(double value) { return fmt::format("{:.6g}", value); }
 
 // What is wrong with a value; "" for nothing. A metric that is undefined passes no gate.
-std::string fault_of(const Gate& gate, const Diff& diff) {
+std::string fault_of(const MetricGate& gate, const Diff& diff) {
   const std::optional<double> value = metric_named(gate.metric)->of(diff);
   if (!value) return fmt::format("{} is undefined here", gate.metric);
   if (gate.least && !(*value >= *gate.least))
@@ -166,7 +166,7 @@ CompareOptions with_rule(CompareOptions options, const ToleranceRule& rule) {
 std::string judge(const ToleranceRule& rule, Comparison& comparison) {
   if (rule.gates.empty() || comparison.status >= Status::incomparable) return "";
   std::string faults;
-  for (const Gate& gate : rule.gates)
+  for (const MetricGate& gate : rule.gates)
     if (const std::string fault = fault_of(gate, comparison.diff); !fault.empty())
       faults += (faults.empty() ? "" : "; ") + fault;
   const bool same = comparison.status == Status::identical || comparison.status == Status::equal;

@@ -23,7 +23,7 @@
 namespace tensordiff {
 
 // What one metric of a pair has to be.
-struct Gate {
+struct MetricGate {
   std::string metric;
   std::optional<double> least, most;
 };
@@ -33,7 +33,7 @@ struct ToleranceRule {
   std::string pattern;
   std::shared_ptr<const Regex> regex;
   std::optional<double> atol, rtol;
-  std::vector<Gate> gates;
+  std::vector<MetricGate> gates;
 };
 
 class ToleranceRules {

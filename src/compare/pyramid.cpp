@@ -183,7 +183,8 @@ Result<std::vector<Picture>> pyramid(const AlignedPair& pair, const Slice& slice
   const Plane plane = TRY(Plane::open(pair, slice));
   const Rectangle whole{0, 0, plane.rows(), plane.columns()};
   uint64_t first = 1;
-  while ((whole.rows / first + 1) * (whole.columns / first + 1) > kPyramidCellsMax) first *= 2;
+  const auto cells = [&](uint64_t size) { return (size + first - 1) / first; };
+  while (cells(whole.rows) * cells(whole.columns) > kPyramidCellsMax) first *= 2;
   std::vector<Picture> pictures = {TRY(pool_plane(plane, whole, first))};
   while (std::max(pictures.back().rows, pictures.back().columns) > kPictureSide)
     pictures.push_back(halved(pictures.back(), whole));

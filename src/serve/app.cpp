@@ -96,9 +96,18 @@ BodyPlan App::begin(Request& request) {
 }
 
 Response App::respond(const Request& request) {
-  slots_.acquire();
+  {
+    std::unique_lock lock(slots_mutex_);
+    slot_freed_.wait(lock, [this] { return slots_ > 0; });
+    --slots_;
+  }
+  // Given back also when memory runs out on the way.
+  const std::shared_ptr<void> slot(nullptr, [this](void*) {
+    const std::lock_guard lock(slots_mutex_);
+    ++slots_;
+    slot_freed_.notify_one();
+  });
   Response response = answer(request);
-  slots_.release();
   add_security_headers(response);
   return response;
 }

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -62,8 +62,11 @@ class App {
   App(ServeOptions chosen, Guard guarded, Roots allowed, StateFolder kept, Store opened_store);
   Response answer(const Request& request);
 
-  // So many requests are worked on at once; the others wait.
-  std::counting_semaphore<64> slots_{16};
+  // So many requests are worked on at once; the others wait. Not a std::counting_semaphore: that of
+  // GCC 12.2 can leave one asleep when two are released at once.
+  std::mutex slots_mutex_;
+  std::condition_variable slot_freed_;
+  std::size_t slots_ = 16;
   std::atomic<bool> stopping_ = false;
 };
 

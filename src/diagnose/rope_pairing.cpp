@@ -11,8 +11,8 @@
 namespace tensordiff {
 namespace {
 
-std::string_view name_of(Pairing pairing) {
-  return pairing == Pairing::halves ? "(i, i + d/2)" : "(2i, 2i + 1)";
+std::string_view name_of(RopePairing pairing) {
+  return pairing == RopePairing::halves ? "(i, i + d/2)" : "(2i, 2i + 1)";
 }
 
 std::optional<Explanation> examine(const Case& it) {

@@ -27,7 +27,7 @@ struct Places {
 };
 
 Places places_of(uint64_t pair, const RotaryForm& form) {
-  if (form.pairing == Pairing::halves) return {pair, pair + form.turned / 2};
+  if (form.pairing == RopePairing::halves) return {pair, pair + form.turned / 2};
   return {2 * pair, 2 * pair + 1};
 }
 
@@ -160,7 +160,7 @@ std::vector<RotaryForm> forms_of(const std::vector<uint64_t>& dims) {
   for (const bool normed : {false, true})
     for (const uint64_t dim : dims)
       for (const uint64_t turned : {dim, dim / 2, dim / 4, dim / 4 * 3})
-        for (const Pairing pairing : {Pairing::halves, Pairing::neighbours})
+        for (const RopePairing pairing : {RopePairing::halves, RopePairing::neighbours})
           if (turned >= 2 && turned % 2 == 0) forms.push_back({dim, turned, pairing, normed});
   return forms;
 }
@@ -196,7 +196,8 @@ Rotation best_of(const std::vector<RotaryForm>& forms, const Matrix& in, const M
 // a's own form and its other pairing before all others.
 std::vector<RotaryForm> forms_like(const RotaryForm& form) {
   std::vector<RotaryForm> forms = {form, form};
-  forms[1].pairing = form.pairing == Pairing::halves ? Pairing::neighbours : Pairing::halves;
+  forms[1].pairing =
+      form.pairing == RopePairing::halves ? RopePairing::neighbours : RopePairing::halves;
   const std::vector<RotaryForm> others = forms_of({form.head_dim});
   forms.insert(forms.end(), others.begin(), others.end());
   return forms;

@@ -18,13 +18,13 @@
 
 namespace tensordiff {
 
-enum class Pairing { halves, neighbours };
+enum class RopePairing { halves, neighbours };
 
 // What kind of rotation a side makes.
 struct RotaryForm {
   uint64_t head_dim = 0;
   uint64_t turned = 0;  // Features of each head that are turned; the others stay as they are.
-  Pairing pairing = Pairing::halves;
+  RopePairing pairing = RopePairing::halves;
   bool normed = false;  // Each head is normalised first.
 
   uint64_t pairs() const { return turned / 2; }

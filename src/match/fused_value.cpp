@@ -64,7 +64,7 @@ BySize signatures_of(const FreeSide& side) {
 // Cuts one axis of a tensor into parts.
 class Cutting {
  public:
-  Cutting(const BySize& parts, const std::vector<Moments>& axis)
+  Cutting(const BySize& parts, const std::vector<ValueMoments>& axis)
       : parts_(parts), axis_(axis), row_(axis[0].elements) {}
 
   std::vector<std::size_t> cut() const {
@@ -113,8 +113,8 @@ class Cutting {
     return best && nearest * kClearlyNearer < next ? best : nullptr;
   }
 
-  Moments moments_of(uint64_t groups, uint64_t first, uint64_t width) const {
-    Moments sum;
+  ValueMoments moments_of(uint64_t groups, uint64_t first, uint64_t width) const {
+    ValueMoments sum;
     const uint64_t size = axis_.size() / groups;
     for (uint64_t group = 0; group < groups; ++group)
       for (uint64_t i = first; i < first + width; ++i) sum.add(axis_[group * size + i]);
@@ -122,7 +122,7 @@ class Cutting {
   }
 
   const BySize& parts_;
-  const std::vector<Moments>& axis_;
+  const std::vector<ValueMoments>& axis_;
   uint64_t row_;  // Elements at one index of the axis.
 };
 
@@ -133,7 +133,7 @@ std::vector<std::size_t> parts_in(const Tensor& whole, const BySize& parts) {
   if (parts.empty() || parts.begin()->first > count / 2) return {};
   for (std::size_t axis = 0; axis < whole.view.shape.size(); ++axis) {
     if (whole.view.shape[axis] < 2) continue;
-    const std::vector<Moments> along = moments_along(whole.view, axis);
+    const std::vector<ValueMoments> along = moments_along(whole.view, axis);
     if (along.empty()) return {};
     if (std::vector<std::size_t> found = Cutting(parts, along).cut(); !found.empty()) return found;
   }

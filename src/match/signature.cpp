@@ -38,7 +38,7 @@ bool for_each_value(const View& view, See see) {
 
 }  // namespace
 
-void Moments::add(double value) {
+void ValueMoments::add(double value) {
   if (!std::isfinite(value)) return;
   const double size = std::abs(value);
   const std::array<double, 5> found = {value, size, value * value, value * value * value,
@@ -52,7 +52,7 @@ void Moments::add(double value) {
   high = std::max(high, value);
 }
 
-void Moments::add(const Moments& other) {
+void ValueMoments::add(const ValueMoments& other) {
   elements += other.elements;
   finite += other.finite;
   for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -63,7 +63,7 @@ void Moments::add(const Moments& other) {
   high = std::max(high, other.high);
 }
 
-Signature signature_of(const Moments& moments) {
+Signature signature_of(const ValueMoments& moments) {
   if (moments.finite == 0) return {};
   Signature signature{moments.elements, {}, {}, moments.low < moments.high};
   const double n = static_cast<double>(moments.finite);
@@ -77,7 +77,7 @@ Signature signature_of(const Moments& moments) {
 
 Signature signature_of(const Tensor& tensor, uint64_t elements_max) {
   if (!tensor.fault.empty()) return {};
-  Moments moments;
+  ValueMoments moments;
   for (const View& view : distinct_shards(tensor)) {
     moments.elements += view.elements();
     if (moments.elements > elements_max) return {};
@@ -86,15 +86,15 @@ Signature signature_of(const Tensor& tensor, uint64_t elements_max) {
   return signature_of(moments);
 }
 
-std::vector<Moments> moments_along(const View& view, std::size_t axis) {
+std::vector<ValueMoments> moments_along(const View& view, std::size_t axis) {
   const uint64_t size = view.shape[axis];
   uint64_t inner = 1;
   for (std::size_t i = axis + 1; i < view.shape.size(); ++i) inner *= view.shape[i];
-  std::vector<Moments> result(size);
-  for (Moments& moments : result) moments.elements = view.elements() / size;
+  std::vector<ValueMoments> result(size);
+  for (ValueMoments& moments : result) moments.elements = view.elements() / size;
   const bool read = for_each_value(
       view, [&](double value, uint64_t position) { result[position / inner % size].add(value); });
-  return read ? result : std::vector<Moments>{};
+  return read ? result : std::vector<ValueMoments>{};
 }
 
 double distance(const Signature& a, const Signature& b) {

@@ -12,7 +12,7 @@
 namespace tensordiff {
 
 // Sums over elements. They add up where tensors are put together.
-struct Moments {
+struct ValueMoments {
   uint64_t elements = 0;
   uint64_t finite = 0;
   std::array<double, 5> sums{}, squares{};  // Of functions of the elements; see signature.cpp.
@@ -20,7 +20,7 @@ struct Moments {
   double high = -std::numeric_limits<double>::infinity();
 
   void add(double value);
-  void add(const Moments& other);
+  void add(const ValueMoments& other);
 };
 
 struct Signature {
@@ -30,14 +30,14 @@ struct Signature {
   bool varied = false;                 // Not one value all over.
 };
 
-Signature signature_of(const Moments& moments);
+Signature signature_of(const ValueMoments& moments);
 
 // Reads the whole tensor, unless it is larger than `elements_max`. What several ranks hold counts
 // once.
 Signature signature_of(const Tensor& tensor, uint64_t elements_max);
 
 // The moments at each index of an axis; none where the view cannot be read.
-std::vector<Moments> moments_along(const View& view, std::size_t axis);
+std::vector<ValueMoments> moments_along(const View& view, std::size_t axis);
 
 // How many standard errors the two are apart: about 1 or more for different tensors, even of one
 // distribution; about the size of the rounding, relative, where they hold the same elements.

@@ -24,9 +24,10 @@ std::string keys(const Json& object) {
 
 TEST(ReportJson, KeepsTheKeysInTheOrderOfTheContract) {
   const Json json = rendered(sample_report());
-  EXPECT_EQ(keys(json),
-            "schema tool a b summary first_divergence findings pairs only_a only_b analyses notes "
-            "next_divergences");
+  EXPECT_EQ(
+      keys(json),
+      "schema tool a b summary first_divergence findings pairs only_a only_b analyses metadata "
+      "notes next_divergences");
   EXPECT_EQ(keys(json["a"]), "path format tensors elements bytes problems");
   EXPECT_EQ(keys(json["summary"]),
             "pairs identical equal close different incomparable error only_a only_b verdict");

@@ -42,7 +42,7 @@ class Unpacker {
 
   void raw(void* data, std::size_t size) {
     const ByteView taken = cursor.take(size);
-    if (taken.size() == size) std::memcpy(data, taken.data(), size);
+    if (size > 0 && taken.size() == size) std::memcpy(data, taken.data(), size);
   }
   bool ok() const { return cursor.ok(); }
 };

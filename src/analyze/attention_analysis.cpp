@@ -26,7 +26,7 @@ struct HeadChange {
 };
 
 void examine(const Study& study, Answer& answer) {
-  const Attention attention = attention_of(study);
+  const Attention& attention = study.attention();
   if (!attention.missing.empty()) {
     answer.unknown("heads", attention.missing);
     return;

@@ -112,7 +112,7 @@ double cosine_of(const GroupSum& sum) {
 }
 
 void from_weights(const Study& study, std::vector<HeadDistance>& heads, Answer& answer) {
-  const Attention attention = attention_of(study);
+  const Attention& attention = study.attention();
   if (!attention.missing.empty()) {
     answer.missing.push_back("attention maps, or " + attention.missing);
     return;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "base/parallel.h"
 #include "compare/kernels/decode.h"
+#include "compare/kernels/tile.h"
 #include "tensor/reader.h"
 
 namespace tensordiff {
@@ -15,50 +17,40 @@ namespace {
 constexpr std::size_t kTile = 2048;
 constexpr uint64_t kChunkElements = uint64_t{1} << 20;
 
-// The buffers of one thread.
+// The buffers of one thread: one tile of each side, as floats where both fit them.
 struct Scratch {
-  alignas(64) float narrow[kTile];
-  double a[kTile], b[kTile];
-  std::vector<std::byte> bytes;
+  alignas(64) float narrow_a[kTile], narrow_b[kTile];
+  alignas(64) double wide_a[kTile], wide_b[kTile];
+  std::vector<std::byte> bytes_a, bytes_b;
 };
 
-void fetch(const Reader& reader, uint64_t first, std::size_t count, double* values, Scratch& room) {
-  const DType dtype = reader.view().dtype;
-  const std::byte* raw = reader.raw(first, count, room.bytes);
-  if (!kernels::fits_float(dtype)) return decode(dtype, raw, count, values);
-  kernels::decode(dtype, raw, count, room.narrow);
-  std::copy(room.narrow, room.narrow + count, values);
-}
-
-GroupSum careful_sum(const double* a, const double* b, std::size_t count) {
+// Every pair by itself: for what the kernel declines, and its tail.
+template <class T>
+GroupSum careful_sum(const T* a, const T* b, std::size_t count) {
   GroupSum sum;
   for (std::size_t i = 0; i < count; ++i) {
-    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) continue;
-    const double d = b[i] - a[i];
-    sum.aa += a[i] * a[i];
-    sum.bb += b[i] * b[i];
+    const double x = a[i], y = b[i], d = y - x;
+    if (!std::isfinite(x) || !std::isfinite(y)) continue;
+    sum.aa += x * x;
+    sum.bb += y * y;
     sum.dd += d * d;
-    sum.ab += a[i] * b[i];
+    sum.ab += x * y;
   }
   return sum;
 }
 
-// Two of each sum, side by side; only where something is not finite is every element looked at.
-GroupSum sum_of(const double* a, const double* b, std::size_t count) {
-  double aa[2] = {}, bb[2] = {}, dd[2] = {}, ab[2] = {};
-  const std::size_t even = count - count % 2;
-  for (std::size_t i = 0; i < even; i += 2) {
-    for (std::size_t lane = 0; lane < 2; ++lane) {
-      const double x = a[i + lane], y = b[i + lane], d = y - x;
-      aa[lane] += x * x;
-      bb[lane] += y * y;
-      dd[lane] += d * d;
-      ab[lane] += x * y;
-    }
-  }
-  GroupSum sum{aa[0] + aa[1], bb[0] + bb[1], dd[0] + dd[1], ab[0] + ab[1]};
-  if (!std::isfinite(sum.aa + sum.bb)) return careful_sum(a, b, count);
-  sum.add(careful_sum(a + even, b + even, count - even));
+// The kernel of the comparison, told that nothing is a record or beyond tolerance: its sums alone
+// are wanted.
+template <class T>
+GroupSum sum_of(const T* a, const T* b, std::size_t count) {
+  constexpr double kAll = std::numeric_limits<double>::infinity();
+  const kernels::Tile tile{count, 0, {kAll, 0}, {kAll, kAll, kAll}, {}};
+  Sums sums;
+  const std::size_t done = kernels::diff(a, b, tile, sums);
+  const auto n = static_cast<double>(sums.values);
+  GroupSum sum{sums.m2_a + n * sums.mean_a * sums.mean_a, sums.m2_b + n * sums.mean_b * sums.mean_b,
+               sums.d_squared, sums.co + n * sums.mean_a * sums.mean_b};
+  sum.add(careful_sum(a + done, b + done, count - done));
   return sum;
 }
 
@@ -68,21 +60,42 @@ struct Sides {
   const Grouping& grouping;
 };
 
+// Adds one tile, whose first element is at `position`, to its groups.
+template <class T>
+struct TileOf {
+  const T* a;
+  const T* b;
+  std::size_t count;
+  uint64_t position;
+};
+template <class T>
+void add_tile(const TileOf<T>& tile, const Grouping& grouping, std::vector<GroupSum>& totals) {
+  for (std::size_t done = 0; done < tile.count;) {
+    const uint64_t at = tile.position + done;
+    const auto length = static_cast<std::size_t>(
+        std::min<uint64_t>(tile.count - done, grouping.run - at % grouping.run));
+    totals[at / grouping.run % grouping.groups].add(sum_of(tile.a + done, tile.b + done, length));
+    done += length;
+  }
+}
+
 // Adds the elements [first, end) to their groups.
 void add_range(const Sides& sides, uint64_t first, uint64_t end, std::vector<GroupSum>& totals) {
   thread_local Scratch room;
-  const Grouping& grouping = sides.grouping;
+  const DType a = sides.a.view().dtype, b = sides.b.view().dtype;
+  const bool narrow = kernels::fits_float(a) && kernels::fits_float(b);
   for (uint64_t at = first; at < end; at += kTile) {
     const auto count = static_cast<std::size_t>(std::min<uint64_t>(kTile, end - at));
-    fetch(sides.a, at, count, room.a, room);
-    fetch(sides.b, at, count, room.b, room);
-    for (std::size_t done = 0; done < count;) {
-      const uint64_t position = at + done;
-      const auto length = static_cast<std::size_t>(
-          std::min<uint64_t>(count - done, grouping.run - position % grouping.run));
-      const uint64_t group = position / grouping.run % grouping.groups;
-      totals[group].add(sum_of(room.a + done, room.b + done, length));
-      done += length;
+    const std::byte* raw_a = sides.a.raw(at, count, room.bytes_a);
+    const std::byte* raw_b = sides.b.raw(at, count, room.bytes_b);
+    if (narrow) {
+      kernels::decode(a, raw_a, count, room.narrow_a);
+      kernels::decode(b, raw_b, count, room.narrow_b);
+      add_tile<float>({room.narrow_a, room.narrow_b, count, at}, sides.grouping, totals);
+    } else {
+      decode(a, raw_a, count, room.wide_a);
+      decode(b, raw_b, count, room.wide_b);
+      add_tile<double>({room.wide_a, room.wide_b, count, at}, sides.grouping, totals);
     }
   }
 }

@@ -68,7 +68,7 @@ std::optional<double> rank_correlation(const std::vector<Importance>& heads) {
 }
 
 void examine(const Study& study, Answer& answer) {
-  Attention attention = attention_of(study);
+  Attention attention = study.attention();
   std::erase_if(attention.layers, [](const AttentionLayer& layer) { return !layer.v || !layer.o; });
   if (attention.missing.empty() && attention.layers.empty())
     attention.missing = "value and output projections of the same layer";

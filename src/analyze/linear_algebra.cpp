@@ -13,6 +13,16 @@ struct Tridiagonal {
   std::vector<double> diagonal, beside;  // beside[i] stands between i and i + 1.
 };
 
+// row −= y · v + x · w, from one column to another. Plain pointers: this is where the time goes.
+struct Reflection {
+  const double* v;
+  const double* w;
+  double x, y;  // Of v and w in this row.
+};
+void subtract(double* row, const Reflection& by, std::size_t first, std::size_t end) {
+  for (std::size_t j = first; j < end; ++j) row[j] -= by.x * by.w[j] + by.y * by.v[j];
+}
+
 // Reflections that leave the eigenvalues as they are and bring all else to zero, column by column.
 Tridiagonal tridiagonal(Dense& matrix) {
   const std::size_t n = matrix.rows;
@@ -36,7 +46,7 @@ Tridiagonal tridiagonal(Dense& matrix) {
     }
     for (std::size_t i = k + 1; i < n; ++i) w[i] -= projection / (2 * scale) * v[i];
     for (std::size_t i = k + 1; i < n; ++i)
-      for (std::size_t j = k + 1; j < n; ++j) matrix.row(i)[j] -= v[i] * w[j] + w[i] * v[j];
+      subtract(matrix.row(i).data(), {v.data(), w.data(), v[i], w[i]}, k + 1, n);
   }
   for (std::size_t i = 0; i < n; ++i) result.diagonal[i] = matrix.row(i)[i];
   if (n >= 2) result.beside[n - 2] = matrix.row(n - 1)[n - 2];
@@ -84,12 +94,15 @@ Dense difference(const Dense& b, const Dense& a) {
 }
 
 // Four sums at once: the processor does not have to wait for the one before.
-double dot(std::span<const double> x, std::span<const double> y) {
+double dot(std::span<const double> left, std::span<const double> right) {
+  assert(left.size() == right.size());
+  const double* x = left.data();
+  const double* y = right.data();
   double sums[4] = {};
   std::size_t i = 0;
-  for (; i + 4 <= x.size(); i += 4)
+  for (; i + 4 <= left.size(); i += 4)
     for (std::size_t lane = 0; lane < 4; ++lane) sums[lane] += x[i + lane] * y[i + lane];
-  for (; i < x.size(); ++i) sums[0] += x[i] * y[i];
+  for (; i < left.size(); ++i) sums[0] += x[i] * y[i];
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 

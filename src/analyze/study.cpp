@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "analyze/attention_heads.h"
 #include "analyze/profile.h"
 #include "base/text.h"
 
@@ -116,6 +117,11 @@ std::vector<const Subject*> Study::weights() const {
 const std::vector<Profile>& Study::profiles() const {
   if (!profiles_) profiles_ = std::make_unique<std::vector<Profile>>(profile_weights(*this));
   return *profiles_;
+}
+
+const Attention& Study::attention() const {
+  if (!attention_) attention_ = std::make_unique<Attention>(attention_of(*this));
+  return *attention_;
 }
 
 }  // namespace tensordiff

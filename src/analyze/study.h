@@ -20,6 +20,7 @@
 
 namespace tensordiff {
 
+struct Attention;
 struct Profile;
 
 // What a tensor is for.
@@ -72,6 +73,8 @@ class Study {
   std::vector<const Subject*> weights() const;
   // What more is known of each of them; measured when it is first asked for (analyze/profile.h).
   const std::vector<Profile>& profiles() const;
+  // Its attention heads, the same way (analyze/attention_heads.h).
+  const Attention& attention() const;
 
  private:
   const Catalog& a_;
@@ -81,6 +84,7 @@ class Study {
   std::vector<Subject> pairs_;
   std::vector<const Tensor*> only_a_, only_b_;
   mutable std::unique_ptr<std::vector<Profile>> profiles_;
+  mutable std::unique_ptr<Attention> attention_;
 };
 
 Purpose purpose_of(std::string_view name, const Shape& shape);

@@ -98,6 +98,10 @@ class Walk {
   Result<Catalog> lone_tensor() {
     TensorFields fields;
     TRY(fields.read(file_.view));
+    if (fields.type == onnx::kString) {
+      add_strings(fields.name.empty() ? "strings" : std::string(fields.name), fields);
+      return std::move(catalog_);
+    }
     Tensor tensor;
     tensor.name = fields.name;
     tensor.view = TRY(tensors_.view_of(fields));

@@ -162,6 +162,9 @@ TEST(Onnx, ReadsATensorByItself) {
   ASSERT_EQ(catalog.tensors.size(), 1U);
   EXPECT_EQ(catalog.tensors[0].name, "x");
   EXPECT_EQ(values_of(catalog.tensors[0]), (Numbers{1, 2}));
+  const Catalog words = open_with(tensor("words", {1}, kString, proto(6, "cat"))).value();
+  EXPECT_TRUE(words.tensors.empty());
+  EXPECT_EQ(words.metadata.at(0).key, "words");
 }
 
 TEST(Onnx, KeepsWhatTheModelSaysOfItself) {

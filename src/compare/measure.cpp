@@ -12,6 +12,7 @@ namespace tensordiff {
 namespace {
 
 constexpr std::size_t kTile = kTileElements;
+constexpr std::size_t kVectorMax = 64;  // No vector has more elements.
 
 // The buffers of one thread. Nothing in them outlives a tile, but for the gathered blocks.
 struct Scratch {
@@ -187,28 +188,54 @@ Sums diff_with_gaps(const RawTile& raw, const T* a, const T* b) {
   sums.b = moments_b;
   sums.agreeing = agreeing;
   sums.mismatch = count - tile.count - agreeing;
-  if (raw.counts_steps()) sums.ulp = ulp_between(raw.steps(), finite_a, finite_b, tile.count);
+  sums.ulp = raw.counts_steps() ? ulp_between(raw.steps(), finite_a, finite_b, tile.count) : 0;
   return sums;
+}
+
+// The moments of a tile that both sides have, bit for bit, if all of it is finite.
+template <class T>
+bool moments_if_same(const RawTile& raw, const T* a, const T* b, Moments& moments) {
+  if (raw.dtype_a != raw.dtype_b) return false;
+  const std::size_t count = raw.count();
+  const auto is_stored = [](const T* values, const std::byte* stored) {
+    return reinterpret_cast<const std::byte*>(values) == stored;
+  };
+  std::size_t done = 0;
+  if (is_stored(a, raw.a) && is_stored(b, raw.b)) {
+    done = kernels::moments_if_same(a, b, count, moments);
+    if (done == 0 && count >= kVectorMax) return false;
+  }
+  const std::size_t item = item_bytes(raw.dtype_a);
+  if (std::memcmp(raw.a + done * item, raw.b + done * item, (count - done) * item) != 0)
+    return false;
+  if (done < count) moments.merge(moments_of(a + done, count - done));
+  return moments.count == count;
+}
+
+// The steps between the pairs of a tile. The kernel may have counted those of floats.
+template <class T>
+uint64_t steps_between(const RawTile& raw, const T* a, const T* b, uint64_t of_floats) {
+  const bool alike = raw.dtype_a == raw.dtype_b;
+  if (of_floats != kStepsUnknown && raw.steps() == DType::f32) return of_floats;
+  // bf16 is the upper half of a float.
+  if (of_floats != kStepsUnknown && alike && raw.steps() == DType::bf16) return of_floats >> 16;
+  return alike && are_stored_steps(raw.dtype_a) ? ulp_stored(raw.dtype_a, raw.a, raw.b, raw.count())
+                                                : ulp_between(raw.steps(), a, b, raw.count());
 }
 
 template <class T>
 Sums diff_tile(const RawTile& raw, const T* a, const T* b) {
   const std::size_t count = raw.count();
-  if (raw.dtype_a == raw.dtype_b &&
-      std::memcmp(raw.a, raw.b, count * item_bytes(raw.dtype_a)) == 0) {
-    const Moments moments = moments_of(a, count);
-    if (moments.count == count) return sums_of_equal(moments, raw.tile.first);
-  }
+  if (Moments moments; moments_if_same(raw, a, b, moments))
+    return sums_of_equal(moments, raw.tile.first);
   Sums sums;
   const std::size_t done = kernels::diff(a, b, raw.tile, sums);
   if (!all_finite(a + done, count - done) || !all_finite(b + done, count - done))
     return diff_with_gaps(raw, a, b);
   add_rest(a, b, raw.tile, done, sums);
-  if (raw.counts_steps() && sums.equal < count) {
-    const bool stored = raw.dtype_a == raw.dtype_b && are_stored_steps(raw.dtype_a);
-    sums.ulp = stored ? ulp_stored(raw.dtype_a, raw.a, raw.b, count)
-                      : ulp_between(raw.steps(), a, b, count);
-  }
+  const uint64_t of_floats = done == count ? sums.ulp : kStepsUnknown;
+  const bool apart = raw.counts_steps() && sums.equal < count;
+  sums.ulp = apart ? steps_between(raw, a, b, of_floats) : 0;
   return sums;
 }
 

@@ -35,6 +35,9 @@ double similarity(const PairRow& row) {
   return row.comparison.status >= Status::different ? -kInfinity : 1;
 }
 
+// Instruction sets differ in the last bits of sums; the order of rows must not show it.
+float settled(double sum) { return static_cast<float>(sum); }
+
 }  // namespace
 
 bool is_alone(const Report& report) {
@@ -66,12 +69,12 @@ std::vector<const PairRow*> select_pairs(const Report& report, const RenderOptio
       break;
     case Sort::similarity:
       sort_by([most_first = is_alone(report)](const PairRow& row) {
-        return most_first ? -similarity(row) : similarity(row);
+        return settled(most_first ? -similarity(row) : similarity(row));
       });
       break;
     case Sort::difference:
       sort_by([](const PairRow& row) {
-        return std::tuple(severity(row.comparison.status), -change_magnitude(row));
+        return std::tuple(severity(row.comparison.status), settled(-change_magnitude(row)));
       });
       break;
     case Sort::size:

@@ -224,6 +224,58 @@ TEST(VectorMoments, AgreeWithThePlainKernel) {
   });
 }
 
+TEST(VectorMoments, AreGivenOnlyWhereTheTwinHasTheSameBits) {
+  on_every_target([](const char* target) {
+    SCOPED_TRACE(target);
+    const Values v = random_values(2048, 9);
+    Moments alone;
+    Moments same;
+    ASSERT_EQ(kernels::moments(v.a.data(), v.a.size(), alone), v.a.size());
+    const std::vector<float> twin = v.a;
+    ASSERT_EQ(kernels::moments_if_same(v.a.data(), twin.data(), twin.size(), same), twin.size());
+    EXPECT_EQ(same.mean, alone.mean);
+    EXPECT_EQ(same.m2, alone.m2);
+    for (const std::size_t at : {0U, 1U, 777U, 2047U}) {
+      std::vector<float> other = v.a;
+      other[at] = std::nextafter(other[at], 100.0F);
+      EXPECT_EQ(kernels::moments_if_same(v.a.data(), other.data(), other.size(), same), 0U) << at;
+    }
+  });
+}
+
+TEST(VectorMoments, DeclineWhatIsNotFinite) {
+  on_every_target([](const char* target) {
+    for (const float bad : {static_cast<float>(kInf), std::numeric_limits<float>::quiet_NaN()}) {
+      for (const std::size_t at : {0U, 1U, 63U}) {
+        Values v = random_values(64, 5);
+        v.a[at] = bad;
+        Moments moments;
+        EXPECT_EQ(kernels::moments(v.a.data(), 64, moments), 0U) << target << at;
+        EXPECT_EQ(kernels::moments_if_same(v.a.data(), v.a.data(), 64, moments), 0U) << target;
+      }
+    }
+  });
+}
+
+TEST(VectorDiff, CountsTheStepsBetweenFloatsOfOneSign) {
+  on_every_target([](const char* target) {
+    SCOPED_TRACE(target);
+    Values v = random_values(256, 31);
+    const auto found = [&] {
+      Sums sums;
+      EXPECT_EQ(kernels::diff(v.a.data(), v.b.data(), {256, 0, {}, {}, {}, false}, sums), 256U);
+      return sums.ulp;
+    };
+    for (std::size_t i = 0; i < 256; ++i)
+      if (std::signbit(v.a[i]) != std::signbit(v.b[i])) v.b[i] = v.a[i];
+    EXPECT_EQ(found(), kernels::reference::ulp(v.a.data(), v.b.data(), 256));
+    for (const auto& [a, b] : {std::pair{1.0F, -1.0F}, {0.0F, -0.0F}, {3e38F, -0.0F}}) {
+      v.a[200] = a, v.b[200] = b;
+      EXPECT_EQ(found(), kStepsUnknown) << a << " " << b;
+    }
+  });
+}
+
 TEST(Ulp, AgreesWithThePlainKernelAndCountsAcrossZero) {
   on_every_target([](const char* target) {
     for (std::size_t count = 0; count < 70; ++count) {

@@ -29,6 +29,7 @@ struct Survey {
   bool notable;     // An element may beat a record relative to its size, or is so near to its
                     // tolerance that rounding hides on which side.
   uint64_t exceeding, equal, zeros_a, zeros_b;
+  uint64_t steps;  // Between the two of a pair, at most; kStepsUnknown where signs differ.
 };
 
 // What an element's |d| is held against: rtol·|a| + atol.
@@ -52,7 +53,7 @@ struct Bounds {
   // and such differences are exact: the next float tells more from a tie, of which small types have
   // many. Beyond 1/2 a difference may have more bits.
   static T relative_bound(const Tile& tile) {
-    const double record = tile.best.max_rel;
+    const double record = std::min(tile.best.max_rel, 2.0);  // No ratio is larger.
     if (!tile.narrow || record >= 0.5) return static_cast<T>(record * (1 - kMargin));
     const T near = static_cast<T>(record);
     return static_cast<double>(near) >= record
@@ -65,32 +66,39 @@ struct Bounds {
         above(tile.limit.rtol * (1 + kMargin), tile.limit.atol * (1 + kMargin) + guard(tile.limit)),
         needed(tile.best.rtol_needed * (1 - kMargin), below.atol),
         lowest(std::min(below.rtol, needed.rtol), below.atol),
-        relative(relative_bound(tile)) {}
+        relative(relative_bound(tile)),
+        slack(relative * std::numeric_limits<T>::min() * static_cast<T>(1 << 26)) {}
 
   Line<T> below, above;  // Of the tolerance.
   Line<T> needed;        // Of a new largest rtol.
   Line<T> lowest;        // What lies under it is none of them.
   T relative;
-  T tiny = std::numeric_limits<T>::min() * static_cast<T>(1 << 26);
+  T slack;  // Among the tiniest numbers a product may round to nothing: there, all beat it.
 };
 
-// 1 / size to 12 bits or more, as floats.
-HWY_INLINE void guess_inverse(hn::Vec<hn::ScalableTag<float>> size, float* to) {
-  const hn::ScalableTag<float> d;
-  auto r = hn::ApproximateReciprocal(size);
-#if !(HWY_ARCH_X86)
-  r = hn::MulAdd(hn::NegMulAdd(size, r, hn::Set(d, 1.0F)), r, r);  // Others guess 8 bits only.
-#endif
-  hn::StoreU(r, d, to);
+using U32 = hn::ScalableTag<uint32_t>;
+
+// Raises `most` to the distance of two floats of one sign, in steps, which is the distance of their
+// bits. Bits of opposite signs are farther apart than kStepsMax, also modulo 2^32.
+constexpr uint32_t kStepsMax = 1U << 23;
+HWY_INLINE void count_steps(hn::Vec<hn::ScalableTag<float>> a, hn::Vec<hn::ScalableTag<float>> b,
+                            hn::Vec<U32>& most) {
+  const hn::ScalableTag<int32_t> i32;
+  const auto apart = hn::Abs(hn::Sub(hn::BitCast(i32, a), hn::BitCast(i32, b)));
+  most = hn::Max(most, hn::BitCast(U32(), apart));
 }
-HWY_INLINE void guess_inverse(Vec size, float* to) {
-  const HalfF32 d;
-  const auto narrow = hn::DemoteTo(d, size);
-  auto r = hn::ApproximateReciprocal(narrow);
-#if !(HWY_ARCH_X86)
-  r = hn::MulAdd(hn::NegMulAdd(narrow, r, hn::Set(d, 1.0F)), r, r);
-#endif
-  hn::StoreU(r, d, to);
+HWY_INLINE void count_steps(Vec, Vec, hn::Vec<U32>&) {}  // Doubles have a kernel of their own.
+
+template <class D>
+hn::TFromD<D> largest_lane(D d, hn::Vec<D> v) {
+  HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)];
+  hn::Store(v, d, lanes);
+  return *std::max_element(lanes, lanes + hn::Lanes(d));
+}
+
+HWY_INLINE uint64_t known_steps(hn::Vec<U32> most) {
+  const uint32_t steps = largest_lane(U32(), most);
+  return steps <= kStepsMax ? steps : kStepsUnknown;
 }
 
 template <class T>
@@ -102,9 +110,8 @@ uint64_t zeros_among(const T* values, std::size_t count) {
   return zeros;
 }
 
-// `inverses` takes a guess of 1 / (|a| + 1e-8) for each element.
 template <class T>
-Survey survey(const T* at_a, const T* at_b, std::size_t count, const Tile& tile, float* inverses) {
+Survey survey(const T* at_a, const T* at_b, std::size_t count, const Tile& tile) {
   const hn::ScalableTag<T> d;
   const hn::RebindToSigned<decltype(d)> bits;  // Sizes order like integers, and NaN comes last.
   const Bounds<T> bounds(tile);
@@ -114,6 +121,7 @@ Survey survey(const T* at_a, const T* at_b, std::size_t count, const Tile& tile,
   auto min_b = min_a, max_b = max_a, smallest = min_a;
   auto distance = hn::Zero(bits);
   auto notable = hn::Lt(min_a, max_a);  // None yet.
+  auto steps = hn::Zero(U32());
   uint64_t exceeding = 0, equal = 0;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
     const auto a = hn::LoadU(d, at_a + i);
@@ -122,7 +130,6 @@ Survey survey(const T* at_a, const T* at_b, std::size_t count, const Tile& tile,
     const auto size_a = hn::Abs(a);
     const auto size_b = hn::Abs(b);
     const auto larger = hn::Max(size_a, size_b);
-    guess_inverse(hn::Add(size_a, hn::Set(d, static_cast<T>(1e-8))), inverses + i);
     min_a = hn::Min(min_a, a);
     max_a = hn::Max(max_a, a);
     min_b = hn::Min(min_b, b);
@@ -130,34 +137,32 @@ Survey survey(const T* at_a, const T* at_b, std::size_t count, const Tile& tile,
     smallest = hn::Min(smallest, hn::Min(size_a, size_b));
     distance = hn::Max(distance, hn::BitCast(bits, size));
     equal += hn::CountTrue(d, hn::Eq(a, b));
-    // A fused product has the right sign; only among the tiniest numbers it may round to nothing.
-    const auto relative =
-        hn::IfThenElseZero(hn::Ge(larger, hn::Set(d, bounds.tiny)), hn::Set(d, bounds.relative));
-    notable = hn::Or(notable, hn::Gt(hn::NegMulAdd(larger, relative, size), zero));
+    count_steps(a, b, steps);
     const auto line = [&](const Line<T>& at) HWY_ATTR {
       return hn::MulAdd(size_a, hn::Set(d, at.rtol), hn::Set(d, at.atol));
     };
-    if (HWY_LIKELY(hn::AllFalse(d, hn::Gt(size, line(bounds.lowest))))) continue;
+    const auto record =
+        hn::Max(zero, hn::MulSub(larger, hn::Set(d, bounds.relative), hn::Set(d, bounds.slack)));
+    if (HWY_LIKELY(hn::AllFalse(d, hn::Gt(size, hn::Min(record, line(bounds.lowest)))))) continue;
+    notable = hn::Or(notable, hn::Gt(size, record));
     const auto beyond = hn::Gt(size, line(bounds.above));
     const auto near = hn::AndNot(beyond, hn::Gt(size, line(bounds.below)));
     notable = hn::Or(notable, hn::Or(near, hn::Gt(size, line(bounds.needed))));
     exceeding += hn::CountTrue(d, beyond);
   }
-  HWY_ALIGN hn::TFromD<decltype(bits)> sizes[hn::MaxLanes(d)];
-  hn::Store(distance, bits, sizes);
-  const auto farthest = *std::max_element(sizes, sizes + hn::Lanes(d));
   const auto lowest = [&](auto v) HWY_ATTR { return hn::GetLane(hn::MinOfLanes(d, v)); };
   const auto highest = [&](auto v) HWY_ATTR { return hn::GetLane(hn::MaxOfLanes(d, v)); };
   Survey found{lowest(min_a),
                highest(max_a),
                lowest(min_b),
                highest(max_b),
-               std::bit_cast<T>(farthest),
+               std::bit_cast<T>(largest_lane(bits, distance)),
                !hn::AllFalse(d, notable),
                exceeding,
                equal,
                0,
-               0};
+               0,
+               sizeof(T) == sizeof(float) ? known_steps(steps) : kStepsUnknown};
   if (lowest(smallest) > 0) return found;
   found.zeros_a = zeros_among(at_a, count);
   found.zeros_b = zeros_among(at_b, count);

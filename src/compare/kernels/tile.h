@@ -20,6 +20,7 @@ namespace tensordiff {
 
 inline constexpr std::size_t kTileElements = 2048;
 inline constexpr std::size_t kBlockElements = 65536;
+inline constexpr uint64_t kStepsUnknown = UINT64_MAX;
 
 struct Threshold {
   double atol = 0;
@@ -106,11 +107,15 @@ uint64_t ulp8(const uint8_t* a, const uint8_t* b, std::size_t count);
 }  // namespace reference
 
 // The vector twins. They return how many elements from the front they measured: all whole vectors,
-// or none when they decline. The plain kernels do the rest.
+// or none when they decline. The plain kernels do the rest. diff counts the steps between floats
+// where that costs nothing; else out.ulp is kStepsUnknown.
 std::size_t diff(const float* a, const float* b, const Tile& tile, Sums& out);
 std::size_t diff(const double* a, const double* b, const Tile& tile, Sums& out);
 std::size_t moments(const float* values, std::size_t count, Moments& out);
 std::size_t moments(const double* values, std::size_t count, Moments& out);
+// The moments of a, unless b has other bits: then none.
+std::size_t moments_if_same(const float* a, const float* b, std::size_t count, Moments& out);
+std::size_t moments_if_same(const double* a, const double* b, std::size_t count, Moments& out);
 
 // The largest distance in representable steps; for finite values only. Those of 16 and 8 bits take
 // floats as stored, with a sign in the highest bit.

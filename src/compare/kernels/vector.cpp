@@ -1,13 +1,14 @@
 // The vector kernels: one body for all instruction sets, chosen when the program starts.
 //
 // A tile is walked up to three times while it lies in the first-level cache. The survey runs in the
-// lanes of the stored type: extremes, equality, what exceeds tolerance, whether anything here may
-// be a record, and a first guess of 1 / |a|. The sums are then taken in f64, widened in registers.
-// Only a tile that may hold a record (a new largest |d|, |d| / max(|a|, |b|) or rtol needed) or an
-// element too near to its tolerance to tell is walked again, exactly.
+// lanes of the stored type: extremes, equality, steps, what exceeds tolerance, and whether anything
+// here may be a record. The sums are then taken in f64, widened in registers. Only a tile that may
+// hold a record (a new largest |d|, |d| / max(|a|, |b|) or rtol needed) or an element too near to
+// its tolerance to tell is walked again, exactly.
 //
-// |d| / (|a| + 1e-8) multiplies by a reciprocal that starts from the 12-bit guess and becomes
-// exact to 2^-34 or better with one cubic step: e = 1 - x·r, r ← r·(1 + e + e²).
+// The fractions |d| / (|a| + 1e-8) are added as fractions, four at a time, and the sum multiplied
+// by a reciprocal: a guess of 12 bits and one quartic step, e = 1 - x·r, r ← r·(1 + e + e² + e³),
+// which leaves 2^-45 or less.
 //
 // Sums depend on the number of lanes in their last bits (docs/metrics.md: within 1e-12);
 // extremes, counts and positions do not.
@@ -29,8 +30,8 @@ namespace tensordiff::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The largest |a| whose reciprocal is a normal float: beyond it the guess is no use.
-constexpr double kGuessMax = 1e37;
+// The largest |a| of which four multiply to a float: beyond it there is no guess.
+constexpr double kGuessMax = 1e9;
 
 Vec load(const float* at) { return hn::PromoteTo(F64(), hn::LoadU(HalfF32(), at)); }
 Vec load(const double* at) { return hn::LoadU(F64(), at); }
@@ -38,15 +39,25 @@ Vec load(const double* at) { return hn::LoadU(F64(), at); }
 double sum(Vec v) { return hn::GetLane(hn::SumOfLanes(F64(), v)); }
 double most(Vec v) { return hn::GetLane(hn::MaxOfLanes(F64(), v)); }
 
-// 1 / size, from a guess where there is one.
-template <bool kGuessed>
-HWY_INLINE Vec reciprocal(Vec size, const float* guess) {
-  const F64 d;
-  const Vec one = hn::Set(d, 1.0);
-  if constexpr (!kGuessed) return hn::Div(one, size);
-  const Vec r = load(guess);
-  const Vec e = hn::NegMulAdd(size, r, one);
-  return hn::MulAdd(hn::MulAdd(e, e, e), r, r);
+// 1 / size, where that is a normal float.
+HWY_INLINE Vec reciprocal(Vec size) {
+  const HalfF32 f32;
+  const auto narrow = hn::DemoteTo(f32, size);
+  auto guess = hn::ApproximateReciprocal(narrow);
+#if !(HWY_ARCH_X86)
+  // Others guess 8 bits only.
+  guess = hn::MulAdd(hn::NegMulAdd(narrow, guess, hn::Set(f32, 1.0F)), guess, guess);
+#endif
+  const Vec r = hn::PromoteTo(F64(), guess);
+  const Vec e = hn::NegMulAdd(size, r, hn::Set(F64(), 1.0));
+  return hn::MulAdd(hn::MulAdd(hn::MulAdd(e, e, e), e, e), r, r);
+}
+
+struct Fraction {
+  Vec over, under;
+};
+HWY_INLINE Fraction operator+(const Fraction& p, const Fraction& q) {
+  return {hn::MulAdd(p.over, q.under, hn::Mul(q.over, p.under)), hn::Mul(p.under, q.under)};
 }
 
 // Mean and centred sum of squares, from Σx and Σx² about a pivot.
@@ -56,30 +67,29 @@ struct Centred {
   double mean, m2;
 };
 
-// Two tensors as a tile of them lies in memory, and guesses of 1 / (|a| + 1e-8).
-template <class T>
-struct Columns {
-  const T* a;
-  const T* b;
-  const float* inverses;
-};
+// Fetches what `step` elements of the next tile occupy: two lines of the largest type.
+HWY_INLINE void fetch(const Ahead& ahead, std::size_t i, std::size_t step) {
+  for (const std::size_t at : {i, i + step / 2}) {
+    __builtin_prefetch(ahead.a + at * ahead.item_a);
+    __builtin_prefetch(ahead.b + at * ahead.item_b);
+  }
+}
 
 // Values on both sides of zero need no pivot: their mean is never far larger than their spread.
-template <bool kGuessed, bool kPivot, class T>
-void take_sums(const Columns<T>& at, std::size_t count, const Ahead& ahead, Sums& sums) {
+template <bool kGuess, bool kPivot, class T>
+void take_sums(const T* at_a, const T* at_b, const Tile& tile, std::size_t count, Sums& sums) {
   const F64 f64;
-  const double first_a = kPivot ? at.a[0] : 0;
-  const double first_b = kPivot ? at.b[0] : 0;
+  const std::size_t lanes = hn::Lanes(f64);
+  const double first_a = kPivot ? at_a[0] : 0;
+  const double first_b = kPivot ? at_b[0] : 0;
   const Vec pivot_a = hn::Set(f64, first_a);
   const Vec pivot_b = hn::Set(f64, first_b);
   const Vec guard = hn::Set(f64, 1e-8);
   Vec sx = hn::Zero(f64);
   Vec sy = sx, sxx = sx, syy = sx, sxy = sx, d_abs = sx, d_squared = sx, d_relative = sx;
-  for (std::size_t i = 0; i < count; i += hn::Lanes(f64)) {
-    __builtin_prefetch(ahead.a + i * ahead.item_a);
-    __builtin_prefetch(ahead.b + i * ahead.item_b);
-    const Vec a = load(at.a + i);
-    const Vec b = load(at.b + i);
+  const auto add = [&](std::size_t i) HWY_ATTR {
+    const Vec a = load(at_a + i);
+    const Vec b = load(at_b + i);
     const Vec d = hn::Sub(b, a);
     const Vec size = hn::Abs(d);
     const Vec x = kPivot ? hn::Sub(a, pivot_a) : a;
@@ -91,8 +101,19 @@ void take_sums(const Columns<T>& at, std::size_t count, const Ahead& ahead, Sums
     sxy = hn::MulAdd(x, y, sxy);
     d_abs = hn::Add(d_abs, size);
     d_squared = hn::MulAdd(d, d, d_squared);
-    const Vec inverse = reciprocal<kGuessed>(hn::Add(hn::Abs(a), guard), at.inverses + i);
-    d_relative = hn::MulAdd(size, inverse, d_relative);
+    return Fraction{size, hn::Add(hn::Abs(a), guard)};
+  };
+  for (std::size_t i = 0; i < count; i += 4 * lanes) {
+    fetch(tile.ahead, i, 4 * lanes);
+    if constexpr (kGuess) {
+      const Fraction all = (add(i) + add(i + lanes)) + (add(i + 2 * lanes) + add(i + 3 * lanes));
+      d_relative = hn::MulAdd(all.over, reciprocal(all.under), d_relative);
+    } else {
+      for (std::size_t k = 0; k < 4; ++k) {
+        const Fraction one = add(i + k * lanes);
+        d_relative = hn::Add(d_relative, hn::Div(one.over, one.under));
+      }
+    }
   }
   const double n = static_cast<double>(count);
   const double total_x = sum(sx);
@@ -166,27 +187,26 @@ bool may_be_farthest(const Survey& found, const Tile& tile) {
 
 template <class T>
 std::size_t diff_tile(const T* a, const T* b, const Tile& tile, Sums& sums) {
-  const std::size_t lanes = hn::Lanes(hn::ScalableTag<T>());
-  const std::size_t count = tile.count / lanes * lanes;
+  const std::size_t step = 4 * hn::Lanes(F64());
+  const std::size_t count = tile.count / step * step;
   if (count == 0) return 0;
-  alignas(64) float inverses[kTileElements];
-  const Survey found = survey(a, b, count, tile, inverses);
+  const Survey found = survey(a, b, count, tile);
   if (!std::isfinite(found.distance)) return 0;
 
   sums = {};
   sums.count = sums.values = sums.a.count = sums.b.count = count;
   sums.equal = found.equal;
   sums.exceeding = found.exceeding;
+  sums.ulp = found.steps;
   const double largest = std::max({-found.min_a, found.max_a, -found.min_b, found.max_b});
   const bool about_zero =
       std::max(found.min_a, found.min_b) <= 0 && std::min(found.max_a, found.max_b) >= 0;
-  const Columns<T> columns{a, b, inverses};
   if (largest >= kGuessMax) {
-    take_sums<false, true>(columns, count, tile.ahead, sums);
+    take_sums<false, true>(a, b, tile, count, sums);
   } else if (about_zero) {
-    take_sums<true, false>(columns, count, tile.ahead, sums);
+    take_sums<true, false>(a, b, tile, count, sums);
   } else {
-    take_sums<true, true>(columns, count, tile.ahead, sums);
+    take_sums<true, true>(a, b, tile, count, sums);
   }
   sums.a = {count, sums.mean_a, sums.m2_a, found.min_a, found.max_a, found.zeros_a, 0, 0};
   sums.b = {count, sums.mean_b, sums.m2_b, found.min_b, found.max_b, found.zeros_b, 0, 0};
@@ -199,40 +219,48 @@ std::size_t diff_tile(const T* a, const T* b, const Tile& tile, Sums& sums) {
   return count;
 }
 
-template <class T>
-std::size_t moments_tile(const T* values, std::size_t count, Moments& out) {
+// The moments of values; with a twin, only if that has the same bits.
+template <bool kTwin, class T>
+std::size_t moments_tile(const T* values, const T* twin, std::size_t count, Moments& out) {
   const hn::ScalableTag<T> d;
+  const hn::RebindToUnsigned<decltype(d)> bits;
   const F64 f64;
   const std::size_t lanes = hn::Lanes(d);
-  count = count / lanes * lanes;
-  auto lowest = hn::Set(d, std::numeric_limits<T>::infinity());
-  auto highest = hn::Neg(lowest);
-  auto poison = hn::Zero(d);  // x - x is NaN for NaN and the infinities, and NaN stays.
-  uint64_t zeros = 0;
-  for (std::size_t i = 0; i < count; i += lanes) {
-    const auto v = hn::LoadU(d, values + i);
-    lowest = hn::Min(lowest, v);
-    highest = hn::Max(highest, v);
-    poison = hn::Add(poison, hn::Sub(v, v));
-    zeros += hn::CountTrue(d, hn::Eq(v, hn::Zero(d)));
-  }
-  if (count == 0 || !hn::AllTrue(d, hn::Eq(poison, hn::Zero(d)))) return 0;
   const double first = values[0];
   const Vec pivot = hn::Set(f64, first);
   Vec sx = hn::Zero(f64);
   Vec sxx = sx;
-  for (std::size_t i = 0; i < count; i += hn::Lanes(f64)) {
-    __builtin_prefetch(values + i + kTileElements);
-    const Vec x = hn::Sub(load(values + i), pivot);
-    sx = hn::Add(sx, x);
-    sxx = hn::MulAdd(x, x, sxx);
+  auto lowest = hn::Set(d, std::numeric_limits<T>::infinity());
+  auto highest = hn::Neg(lowest);
+  auto differing = hn::Zero(bits);
+  uint64_t zeros = 0;
+  count = count / lanes * lanes;
+  for (std::size_t i = 0; i < count;) {
+    for (const std::size_t end = std::min(count, i + 8 * lanes); i < end; i += lanes) {
+      const auto v = hn::LoadU(d, values + i);
+      if constexpr (kTwin) {
+        const auto other = hn::BitCast(bits, hn::LoadU(d, twin + i));
+        differing = hn::Or(differing, hn::Xor(hn::BitCast(bits, v), other));
+      }
+      lowest = hn::Min(lowest, v);
+      highest = hn::Max(highest, v);
+      zeros += hn::CountTrue(d, hn::Eq(v, hn::Zero(d)));
+      for (std::size_t k = 0; k < lanes; k += hn::Lanes(f64)) {
+        const Vec x = hn::Sub(load(values + i + k), pivot);
+        sx = hn::Add(sx, x);
+        sxx = hn::MulAdd(x, x, sxx);
+      }
+    }
+    if (kTwin && !hn::AllTrue(bits, hn::Eq(differing, hn::Zero(bits)))) return 0;
   }
+  const double squares = sum(sxx);
+  if (count == 0 || !std::isfinite(squares)) return 0;  // What is not finite makes it so.
   out = {};
   out.count = count;
   out.zeros = zeros;
   out.min = hn::GetLane(hn::MinOfLanes(d, lowest));
   out.max = hn::GetLane(hn::MaxOfLanes(d, highest));
-  const Centred centred(static_cast<double>(count), first, sum(sx), sum(sxx));
+  const Centred centred(static_cast<double>(count), first, sum(sx), squares);
   out.mean = centred.mean;
   out.m2 = centred.m2;
   return count;
@@ -245,10 +273,16 @@ std::size_t diff_f64(const double* a, const double* b, const Tile& tile, Sums& o
   return diff_tile(a, b, tile, out);
 }
 std::size_t moments_f32(const float* values, std::size_t count, Moments& out) {
-  return moments_tile(values, count, out);
+  return moments_tile<false>(values, values, count, out);
 }
 std::size_t moments_f64(const double* values, std::size_t count, Moments& out) {
-  return moments_tile(values, count, out);
+  return moments_tile<false>(values, values, count, out);
+}
+std::size_t moments_if_same_f32(const float* a, const float* b, std::size_t count, Moments& out) {
+  return moments_tile<true>(a, b, count, out);
+}
+std::size_t moments_if_same_f64(const double* a, const double* b, std::size_t count, Moments& out) {
+  return moments_tile<true>(a, b, count, out);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -262,6 +296,8 @@ HWY_EXPORT(diff_f32);
 HWY_EXPORT(diff_f64);
 HWY_EXPORT(moments_f32);
 HWY_EXPORT(moments_f64);
+HWY_EXPORT(moments_if_same_f32);
+HWY_EXPORT(moments_if_same_f64);
 
 std::size_t diff(const float* a, const float* b, const Tile& tile, Sums& out) {
   return HWY_DYNAMIC_DISPATCH(diff_f32)(a, b, tile, out);
@@ -274,6 +310,12 @@ std::size_t moments(const float* values, std::size_t count, Moments& out) {
 }
 std::size_t moments(const double* values, std::size_t count, Moments& out) {
   return HWY_DYNAMIC_DISPATCH(moments_f64)(values, count, out);
+}
+std::size_t moments_if_same(const float* a, const float* b, std::size_t count, Moments& out) {
+  return HWY_DYNAMIC_DISPATCH(moments_if_same_f32)(a, b, count, out);
+}
+std::size_t moments_if_same(const double* a, const double* b, std::size_t count, Moments& out) {
+  return HWY_DYNAMIC_DISPATCH(moments_if_same_f64)(a, b, count, out);
 }
 
 const char* target_name() {

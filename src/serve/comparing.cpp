@@ -119,7 +119,8 @@ bool Sessions::work(Session& session, Job& job, bool reload) {
 Result<void> Sessions::run(Session& session, bool reload) {
   const Settings settings = session.read([](const SessionState& state) { return state.settings; });
   Inputs inputs = TRY(open(settings, reload));
-  Pairing made = TRY(pair_up(std::move(inputs.a), std::move(inputs.b), request_for(settings)));
+  const tensordiff::Request request = TRY(request_for(settings));
+  Pairing made = TRY(pair_up(std::move(inputs.a), std::move(inputs.b), request));
   if (called_off()) return Error("cancelled");
 
   // The names are known: show them.
@@ -142,7 +143,7 @@ Result<void> Sessions::run(Session& session, bool reload) {
 
 Result<Report> Sessions::measure(Session& session, const Pairing& pairing,
                                  const Settings& settings) {
-  tensordiff::Request request = request_for(settings);
+  tensordiff::Request request = TRY(request_for(settings));
   const Clock::time_point start = Clock::now();
   std::atomic<uint64_t> bytes = 0;
   std::atomic<int64_t> told = 0;
@@ -204,8 +205,9 @@ Result<std::shared_ptr<const Pairing>> Sessions::pairing(const SessionPtr& sessi
   if (pairing) return pairing;
   Inputs inputs = TRY(open(settings, false));
   if (inputs.files != files) return Error("a file changed since it was compared");
+  const tensordiff::Request request = TRY(request_for(settings));
   pairing = std::make_shared<const Pairing>(
-      TRY(pair_up(std::move(inputs.a), std::move(inputs.b), request_for(settings))));
+      TRY(pair_up(std::move(inputs.a), std::move(inputs.b), request)));
   session->change([&](SessionState& state) {
     if (!state.pairing && state.files == files) state.pairing = pairing;
   });

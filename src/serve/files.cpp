@@ -42,10 +42,11 @@ void write_formats(JsonWriter& json) {
         .end_object();
   json.end_array().key("matchers").begin_array();
   for (const Matcher* matcher : matchers::kAll)
-    json.begin_object()
-        .member("name", matcher->name)
-        .member("summary", matcher->summary)
-        .end_object();
+    if (matcher != &matchers::exec)  // Its program is named on the command line only.
+      json.begin_object()
+          .member("name", matcher->name)
+          .member("summary", matcher->summary)
+          .end_object();
   json.end_array();
 }
 

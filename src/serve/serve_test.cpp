@@ -205,7 +205,8 @@ TEST(Uploads, NamesAreMadeHarmless) {
 TEST(Settings, ComeBackFromTheirText) {
   Settings settings;
   const Json json = Json::parse(R"({"a":["x"],"b":["y"],"policy":{"atol":0.5,"equalNan":false},
-      "match":{"strategies":["exact"],"fuzzyThreshold":0.25,"align":false},
+      "match":{"strategies":["exact"],"regex":"(?<key>[a-z]+)-","fuzzyThreshold":0.25,
+               "align":false},
       "pairs":[{"a":"p","b":"q"}],"only":true,"name":"n"})")
                         .value();
   ASSERT_TRUE(apply(json, settings).ok());
@@ -213,9 +214,10 @@ TEST(Settings, ComeBackFromTheirText) {
   Settings again;
   ASSERT_TRUE(apply(Json::parse(text_of(settings)).value(), again).ok());
   EXPECT_EQ(settings, again);
-  const tensordiff::Request request = request_for(settings);
+  const tensordiff::Request request = request_for(settings).value();
   EXPECT_EQ(request.compare.atol, 0.5);
   EXPECT_EQ(request.match.strategies[0], "manual");  // `only` leaves no other.
+  EXPECT_TRUE(request.match.pattern.has_value());
 }
 
 TEST(Settings, RefuseWhatMakesNoSense) {
@@ -224,6 +226,8 @@ TEST(Settings, RefuseWhatMakesNoSense) {
         R"({"a":["x"],"b":["y"],"mode":"explore"})", R"({"a":["x"],"policy":{"atol":-1}})",
         R"({"a":["x"],"policy":{"rtol":"1"}})", R"({"a":"x"})",
         R"({"a":["x"],"match":{"fuzzyThreshold":2}})",
+        R"({"a":["x"],"match":{"strategies":["exec"]}})",
+        R"({"a":["x"],"match":{"regex":"(?<layer>"}})", R"({"a":["x"],"match":{"regex":7}})",
         R"({"a":["x"],"match":{"strategies":["magic"]}})", R"({"a":["x"],"pairs":[{"a":"p"}]})",
         "[]"}) {
     Settings settings;

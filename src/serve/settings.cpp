@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kSourcesMax = 1000;
 constexpr std::size_t kNameMax = 300;
+constexpr std::size_t kRegexMax = 1000;
 
 Result<std::vector<std::string>> texts(const Json& list, std::string_view key) {
   std::vector<std::string> result;
@@ -46,9 +47,28 @@ Result<void> apply_policy(const Json& policy, Settings& settings) {
   return {};
 }
 
+// null or empty: none. Tried here, so that a wrong one is refused at once.
+Result<std::string> name_regex(const Json& value) {
+  if (value.is_null() || (value.is_string() && value.string().empty())) return std::string();
+  if (!value.is_string() || value.string().size() > kRegexMax)
+    return Error("match.regex: not a text of at most {} bytes", kRegexMax);
+  const std::string text(value.string());
+  TRY(NamePattern::make(text).in("match.regex"));
+  return text;
+}
+
+// The program of `exec` is named on the command line only.
+Result<void> check_strategy(const std::string& name) {
+  const bool known =
+      std::ranges::find(matchers::kAll, name, &Matcher::name) != std::end(matchers::kAll);
+  if (known && name != matchers::exec.name) return {};
+  return Error("match.strategies: there is none called '{}'", printable(name));
+}
+
 Result<void> apply_match(const Json& match, Settings& settings) {
   for (const Json::Member& member : match.object()) {
     if (member.key == "align") settings.align = TRY(flag(member.value, "match.align"));
+    if (member.key == "regex") settings.regex = TRY(name_regex(member.value));
     if (member.key == "fuzzyThreshold") {
       const std::optional<double> number = member.value.number();
       if (!number || !(*number >= 0 && *number <= 1))
@@ -57,9 +77,7 @@ Result<void> apply_match(const Json& match, Settings& settings) {
     }
     if (member.key != "strategies") continue;
     settings.strategies = TRY(texts(member.value, "match.strategies"));
-    for (const std::string& name : settings.strategies)
-      if (std::ranges::find(matchers::kAll, name, &Matcher::name) == std::end(matchers::kAll))
-        return Error("match.strategies: there is none called '{}'", printable(name));
+    for (const std::string& name : settings.strategies) TRY(check_strategy(name));
   }
   return {};
 }
@@ -121,7 +139,8 @@ void write_policy(JsonWriter& json, const Settings& settings) {
 }
 
 void write_match(JsonWriter& json, const Settings& settings) {
-  json.begin_object().member("strategies", settings.strategies);
+  json.begin_object().member("strategies", settings.strategies).key("regex");
+  settings.regex.empty() ? json.null() : json.value(settings.regex);
   json.member("fuzzyThreshold", settings.fuzzy_threshold).member("align", settings.align);
   json.end_object();
 }
@@ -140,8 +159,9 @@ std::string text_of(const Settings& settings) {
   return json.take();
 }
 
-tensordiff::Request request_for(const Settings& settings) {
+Result<tensordiff::Request> request_for(const Settings& settings) {
   tensordiff::Request request;
+  if (!settings.regex.empty()) request.match.pattern = TRY(NamePattern::make(settings.regex));
   request.compare.atol = settings.atol;
   request.compare.rtol = settings.rtol;
   request.compare.equal_nan = settings.equal_nan;

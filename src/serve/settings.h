@@ -20,6 +20,7 @@ struct Settings {
   std::optional<double> atol, rtol;
   bool equal_nan = true;
   std::vector<std::string> strategies;  // Empty: all.
+  std::string regex;                    // Where a name has its layer and stage; empty: nowhere.
   double fuzzy_threshold = 0.6;
   bool align = true;
   std::vector<NamePair> pairings;
@@ -36,6 +37,6 @@ void write_match(JsonWriter& json, const Settings& settings);
 std::string text_of(const Settings& settings);
 
 // What the pipeline is asked for.
-tensordiff::Request request_for(const Settings& settings);
+Result<tensordiff::Request> request_for(const Settings& settings);
 
 }  // namespace tensordiff::serve

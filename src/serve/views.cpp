@@ -81,7 +81,8 @@ Result<void> open_both(const Pairing& pairing, const Place& place, const Setting
   if (open.a) TRY(hold(*open.a, open).in("a"));
   if (open.b) TRY(hold(*open.b, open).in("b"));
   if (!open.a || !open.b) return {};
-  Result<AlignedPair> aligned = align_pair(pairing, place.pair, request_for(settings));
+  const tensordiff::Request request = TRY(request_for(settings));
+  Result<AlignedPair> aligned = align_pair(pairing, place.pair, request);
   if (aligned.ok()) open.aligned = std::move(aligned).value();
   return {};
 }

@@ -129,6 +129,7 @@ test('a pair is taken apart, a note is kept, results are exported', async (t) =>
   await page.getByRole('button', { name: 'Save note' }).click();
   await page.locator('.prow.open .tag', { hasText: 'N' }).waitFor();
   await page.getByRole('button', { name: 'Export' }).click();
+  await page.getByRole('dialog').locator('.exp b').first().waitFor();
   const formats = await page.getByRole('dialog').locator('.exp b').allInnerTexts();
   assert.ok(formats.includes('JSON') && formats.includes('CSV'), formats.join());
   await page.keyboard.press('Escape');
@@ -147,4 +148,30 @@ test('a pair is taken apart, a note is kept, results are exported', async (t) =>
   assert.equal(await page.locator('.tray .orph').count(), 2);
   await page.getByRole('button', { name: 'Undo' }).click();
   await page.locator('.tray').waitFor({ state: 'detached' });
+});
+
+test('strategies, threshold and a regex for names are set in the page and run again', async (t) => {
+  const here = folder(t);
+  const a = safetensors(path.join(here, 'a.safetensors'), { 'L0-query': [[2], [1, 2]], 'L1-query': [[2], [3, 4]] });
+  const b = safetensors(path.join(here, 'b.safetensors'), { 'step L1-query v2': [[2], [3, 4]], 'step L0-query v2': [[2], [1, 9]] });
+  const { url } = await serve(t, [a, b]);
+  const page = await browse(t, url, { allow: ['400', '422'] });
+  await finished(page);
+  const settings = async (strategies, regex) => {
+    await page.getByRole('button', { name: 'Matching and pairings' }).click();
+    const dialog = page.getByRole('dialog');
+    for (const box of await dialog.getByRole('checkbox').all())
+      if ((await box.getAttribute('name')) === 'strategy')
+        await box.setChecked(strategies.includes(await box.getAttribute('value')));
+    await dialog.getByLabel('Regex').fill(regex);
+    await dialog.getByRole('button', { name: 'Pair again' }).click();
+  };
+  await settings(['exact'], '');
+  await page.waitForFunction(() => document.querySelectorAll('.tray .orph').length === 4);
+  await settings(['layer-stage'], 'L(?<layer>[0-9]+)-(?<stage>[a-z]+)');
+  await page.locator('.tray').waitFor({ state: 'detached' });
+  await finished(page);
+  assert.match(await page.locator('.verdict h1').innerText(), /layer 0/);
+  await settings(['layer-stage'], '(?<layer>');
+  await page.locator('.banner', { hasText: 'match.regex' }).waitFor();
 });

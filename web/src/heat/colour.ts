@@ -67,10 +67,9 @@ const clamp = (x: number) => Math.max(0, Math.min(1, x));
 /** Round numbers for the ends of a scale: a short number times a power of ten, at least `value`. */
 export function roundUp(value: number): number {
   if (!(value > 0) || !Number.isFinite(value)) return 1;
-  const power = 10 ** Math.floor(Math.log10(value));
-  const step =
-    [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((each) => each * power >= value * 0.999) ?? 10;
-  return step * power;
+  const exponent = Math.floor(Math.log10(value));
+  const ends = [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].map((step) => Number(`${step}e${exponent}`));
+  return ends.find((end) => end >= value * 0.999) ?? ends[9];
 }
 
 /** Colours a frame of values into RGBA. The hatch runs one way for +Inf, the other for −Inf. */

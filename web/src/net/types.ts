@@ -62,7 +62,7 @@ export interface Match {
   strategies: string[];
   fuzzyThreshold: number | null;
   align: boolean;
-  regex?: string | null;
+  regex: string | null;
 }
 
 export interface Finding {

@@ -13,8 +13,8 @@ let events: EventSource | null = null;
 let refreshTimer = 0;
 const fetching = new Latest();
 
-const isRunning = (session: Session) =>
-  ['matching', 'comparing', 'explaining'].includes(session.state);
+const isRunning = ({ state }: Pick<Session, 'state'>) =>
+  ['matching', 'comparing', 'explaining'].includes(state);
 
 /** Where a person should look first: the first divergence, else the first pair. */
 function firstPair(session: Session, store: PairStore): number | null {
@@ -191,7 +191,8 @@ function showProgress(news: News) {
   const { done, of, bytesPerSec, etaMs } = news;
   state.session.value = {
     ...session,
-    state: news.state,
+    // That it ended is shown together with what was found, which is fetched next.
+    state: isRunning(news) ? news.state : session.state,
     progress: { ...session.progress, done, of, bytesPerSec, etaMs },
   };
 }

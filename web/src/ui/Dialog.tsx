@@ -1,6 +1,6 @@
 // A modal dialog of the platform: focus stays inside, Esc closes.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { dialog } from '../store/state';
 import { Icon } from './parts';
 
@@ -17,7 +17,8 @@ export const closeDialog = () => {
 
 export function Dialog({ title, children, wide, bare }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // At once, so that the very next key goes to the dialog.
+  useLayoutEffect(() => {
     const node = ref.current!;
     const before = document.activeElement as HTMLElement | null;
     node.showModal();
@@ -32,7 +33,13 @@ export function Dialog({ title, children, wide, bare }: DialogProps) {
       onClick={(event) => {
         if (event.target === ref.current) closeDialog();
       }}
-      onKeyDown={(event) => event.stopPropagation()}
+      onKeyDown={(event) => {
+        event.stopPropagation();
+        if (event.key !== 'Escape') return;
+        // The platform would close it a moment later, and lose a key that is pressed meanwhile.
+        event.preventDefault();
+        closeDialog();
+      }}
     >
       <div class="dlgbody">
         {!bare && (

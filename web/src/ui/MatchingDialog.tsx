@@ -24,10 +24,10 @@ function readMatch(form: HTMLFormElement): Partial<Match> {
   const regex = String(fields.get('regex') ?? '');
   const found: Partial<Match> = {
     strategies: fields.getAll('strategy').map(String),
+    regex: regex === '' ? null : regex,
     align: fields.get('align') !== null,
   };
   if (fuzzy !== '') found.fuzzyThreshold = Number(fuzzy);
-  if (fields.has('regex')) found.regex = regex === '' ? null : regex;
   return found;
 }
 
@@ -59,19 +59,15 @@ function MatchForm() {
           </label>
         ))}
       </fieldset>
-      {match.regex !== undefined && (
-        <>
-          <label for="regex">Regex</label>
-          <input
-            class="ibox"
-            id="regex"
-            name="regex"
-            spellcheck={false}
-            placeholder="named groups layer, stage or key"
-            defaultValue={match.regex ?? ''}
-          />
-        </>
-      )}
+      <label for="regex">Regex</label>
+      <input
+        class="ibox"
+        id="regex"
+        name="regex"
+        spellcheck={false}
+        placeholder="L(?<layer>[0-9]+)-(?<stage>.+) or (?<key>…)"
+        defaultValue={match.regex ?? ''}
+      />
       <label for="fuzzy">Fuzzy threshold</label>
       <input
         class="ibox"

@@ -18,6 +18,7 @@ import time
 
 import data
 import pairing
+import serve
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORK = os.path.join(ROOT, "build", "bench")
@@ -191,6 +192,9 @@ class Bench:
     def pairing(self):
         pairing.run(self, seconds, compare_seconds, best)
 
+    def serve(self):
+        serve.run(self)
+
     def latency(self):
         if not self.wanted("latency"):
             return
@@ -257,7 +261,7 @@ def main():
     print(f"{here['cpu']}, {here['cores']} cores; "
           f"files of {options.size} MiB, best of {options.repeat}\n")
     for part in (bench.dtypes, bench.peers, bench.many, bench.pairing, bench.growth,
-                 bench.latency, bench.diagnosis):
+                 bench.latency, bench.diagnosis, bench.serve):
         part()
     if options.compare:
         show_changes(bench.rows, options.compare)

@@ -73,7 +73,7 @@ const Dims* dims_of(const Sides& sides, const Pair& which, const Request& reques
   const std::string& name = sides.a.tensors[which.a].name;
   const Dims* found = nullptr;
   for (const DimsOf& each : request.dims)
-    if (starts_with_glob(name, each.names)) found = &each.dims;
+    if (each.whole ? name == each.names : starts_with_glob(name, each.names)) found = &each.dims;
   return found;
 }
 

@@ -30,6 +30,7 @@ struct TensorParallel {
 struct DimsOf {
   std::string names;  // Of pairs whose name in a starts so; `*` globs allowed; empty: of all.
   Dims dims;
+  bool whole = false;  // Of the one pair whose name in a is exactly that.
 };
 
 struct Request {

@@ -4,6 +4,7 @@ five routes."""
 
 import json
 import pathlib
+import resource
 import tempfile
 import time
 import unittest
@@ -109,6 +110,23 @@ class Lasting(StateTest):
         server = self.start("--upload-limit", "1000000GB")
         answer = server.post("/uploads", {"name": "x.zip", "size": 10 ** 15})
         self.assertEqual(answer.status, 507)
+
+    def test_a_disk_that_fills_up_in_the_middle_of_a_chunk_is_said_so(self):
+        # No file may grow beyond 2 MiB: the write itself fails, as on a full disk.
+        def no_large_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, 2 << 20))
+        server = Server(self.state, "--root", DEMO, preexec_fn=no_large_files,
+                        restore_signals=False)
+        self.addCleanup(server.stop)
+        begun = server.post("/uploads", {"name": "x.zip", "size": 5 << 20}).json()["id"]
+        answer = server.put(f"/uploads/{begun}/0", b"x" * (5 << 20))
+        self.assertEqual(answer.status, 507)
+        self.assertIn("cannot keep the upload", answer.json()["detail"])
+        self.assertIn("open the file by its path", answer.json()["hint"])
+        self.assertEqual(server.get(f"/uploads/{begun}").json()["received"], [])
+        self.assertEqual(server.ask("DELETE", f"/api/v1/uploads/{begun}").status, 204)
+        self.assertEqual(self.uploads_on_disk(), [])
+        self.assertEqual(upload(server, A).status, 201)  # What fits is taken all the same.
 
     def test_an_upload_goes_on_after_kill_9(self):
         path = self.folder / "big.safetensors"

@@ -167,6 +167,30 @@ class Sessions(ServerTest):
             answer = self.server.ask("PATCH", f"/api/v1/sessions/{session}", wrong)
             self.assertEqual(answer.status, 400, wrong)
 
+    def test_axes_by_hand(self):
+        write_safetensors(self.files / "ij.safetensors",
+                          {"w": ([3, 3], [float(i) for i in range(9)])})
+        write_safetensors(self.files / "ji.safetensors",
+                          {"w": ([3, 3], [float(3 * (i % 3) + i // 3) for i in range(9)])})
+        server = self.server
+        session = server.compare(self.files / "ij.safetensors", self.files / "ji.safetensors")
+        pair = f"/sessions/{session}/pairs/0"
+
+        def say(dims):
+            answer = server.ask("PATCH", "/api/v1" + pair, {"dims": dims})
+            self.assertEqual(answer.status, 202, answer.body)
+            server.wait(session)
+            return server.get(pair).json()
+        self.assertEqual(server.get(pair).json()["status"], "different")
+        turned = say("i j -> j i")
+        self.assertEqual((turned["status"], turned["dims"]), ("equal", "i j -> j i"))
+        self.assertEqual(turned["transforms"]["b"], [{"op": "permute", "order": [1, 0]}])
+        self.assertIn("--dims", say("i j k -> j i k")["message"])
+        again = say(None)
+        self.assertEqual((again["status"], again["dims"]), ("different", None))
+        for wrong in ("i j ->", 7):
+            self.assertEqual(server.ask("PATCH", "/api/v1" + pair, {"dims": wrong}).status, 400)
+
     def test_pairs_by_hand(self):
         write_safetensors(self.files / "x.safetensors", {"p": ([2], [1, 2]), "q": ([2], [3, 4])})
         write_safetensors(self.files / "y.safetensors", {"r": ([2], [1, 2]), "s": ([2], [3, 5])})

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "align/view.h"
 #include "base/parallel.h"
@@ -29,6 +30,28 @@ struct Cell {
     if (!std::isfinite(value)) return;
     sum += value;
     ++finite;
+  }
+
+  // A run of values, nearly always all finite: then without a branch for each.
+  void add(std::span<const double> values) {
+    double low = values[0];
+    double high = values[0];
+    double total = 0;
+    for (const double value : values) {
+      low = std::min(low, value);
+      high = std::max(high, value);
+      total += value;
+    }
+    // A sum that is not finite has something in it that is not; of x and -x the first counts.
+    if (!std::isfinite(total) || (low < 0 && -low == high)) {
+      for (const double value : values) add(value);
+      return;
+    }
+    const double largest = -low > high ? low : high;
+    if (!std::isnan(most) && (empty || std::abs(largest) > std::abs(most))) most = largest;
+    empty = false;
+    sum += total;
+    finite += values.size();
   }
 };
 
@@ -120,7 +143,12 @@ void pool_row(const Plane& plane, const Rectangle& rectangle, std::size_t cell_r
   const uint64_t end = std::min(rectangle.rows, first + picture.pool);
   for (uint64_t row = first; row < end; ++row) {
     plane.read(rectangle.row + row, rectangle.column, values);
-    for (std::size_t i = 0; i < values.size(); ++i) cells[i / picture.pool].add(values[i]);
+    std::span<const double> rest = values;
+    for (Cell& cell : cells) {
+      const std::size_t width = std::min<std::size_t>(picture.pool, rest.size());
+      cell.add(rest.first(width));
+      rest = rest.subspan(width);
+    }
   }
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell& cell = cells[i];

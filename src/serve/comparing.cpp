@@ -1,6 +1,8 @@
 // How a session is compared: open, pair up and show the names, measure and show the numbers, keep
 // the results.
 
+#include <malloc.h>
+
 #include <atomic>
 #include <chrono>
 
@@ -15,9 +17,9 @@ using Clock = std::chrono::steady_clock;
 // How often those who watch are told of progress beside finished rows.
 constexpr std::chrono::milliseconds kTell{100};
 
-Results names_only(const Pairing& pairing) {
+Results names_only(const Pairing& pairing, const Report& report) {
   Results results;
-  results.report = pairing.report;
+  results.report = report;
   if (!pairing.alone) return results;
   for (const Tensor& tensor : pairing.a.tensors) {
     Report::Unpaired single;
@@ -25,6 +27,13 @@ Results names_only(const Pairing& pairing) {
     results.singles.push_back(std::move(single));
   }
   return results;
+}
+
+// A comparison of very many tensors leaves freed memory in pieces everywhere: back to the system.
+void give_back_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 // Takes over the final rows, and marks those that explaining changed.
@@ -107,6 +116,7 @@ bool Sessions::work(Session& session, Job& job, bool reload) {
   Result<void> done = Error("cancelled");
   job.run([&] { done = run(session, reload); });
   if (done.ok()) done = keep_results(session);
+  give_back_memory();
   if (done.ok()) return true;
   session.change([&](SessionState& state) {
     ++state.rev;
@@ -123,26 +133,29 @@ Result<void> Sessions::run(Session& session, bool reload) {
   Pairing made = TRY(pair_up(std::move(inputs.a), std::move(inputs.b), request));
   if (called_off()) return Error("cancelled");
 
-  // The names are known: show them.
+  // The names are known: show them. With very many pairs, rows are what takes memory; the session
+  // has them, and whoever looks at values needs only both sides and the matching.
+  Report report = std::move(made.report);
+  made.report = {};
   const auto pairing = std::make_shared<const Pairing>(std::move(made));
   session.change([&](SessionState& state) {
     state.phase = Phase::comparing;
     state.pairing = pairing;
     state.files = inputs.files;
     state.names = names_fingerprint(pairing->a, pairing->b);
-    state.progress.of = pairing->report.pairs.size();
+    state.progress.of = report.pairs.size();
     state.progress.bytes_total = pairing->a.bytes() + pairing->b.bytes();
-    state.set_results(names_only(*pairing), false);
+    state.set_results(names_only(*pairing, report), false);
   });
   restore_order(session);
 
-  Report report = TRY(measure(session, *pairing, settings));
+  report = TRY(measure(session, *pairing, std::move(report)));
   session.change([&](SessionState& state) { settle(state, std::move(report)); });
   return {};
 }
 
-Result<Report> Sessions::measure(Session& session, const Pairing& pairing,
-                                 const Settings& settings) {
+Result<Report> Sessions::measure(Session& session, const Pairing& pairing, Report report) {
+  const Settings settings = session.read([](const SessionState& state) { return state.settings; });
   tensordiff::Request request = TRY(request_for(settings));
   const Clock::time_point start = Clock::now();
   std::atomic<uint64_t> bytes = 0;
@@ -170,7 +183,7 @@ Result<Report> Sessions::measure(Session& session, const Pairing& pairing,
       state.touch(row.index);
     });
   };
-  return compare_pairs(pairing, pairing.report, request);
+  return compare_pairs(pairing, std::move(report), request);
 }
 
 Result<void> Sessions::keep_results(const Session& session) {
@@ -206,8 +219,9 @@ Result<std::shared_ptr<const Pairing>> Sessions::pairing(const SessionPtr& sessi
   Inputs inputs = TRY(open(settings, false));
   if (inputs.files != files) return Error("a file changed since it was compared");
   const tensordiff::Request request = TRY(request_for(settings));
-  pairing = std::make_shared<const Pairing>(
-      TRY(pair_up(std::move(inputs.a), std::move(inputs.b), request)));
+  Pairing made = TRY(pair_up(std::move(inputs.a), std::move(inputs.b), request));
+  made.report = {};
+  pairing = std::make_shared<const Pairing>(std::move(made));
   session->change([&](SessionState& state) {
     if (!state.pairing && state.files == files) state.pairing = pairing;
   });

@@ -198,6 +198,8 @@ Reply get_pair(const Call& call) {
     text_or_null(json, "message", row.pair ? row.pair->message : row.alone->id.fault);
     text_or_null(json, "unreadable", opened.ok() ? "" : opened.error().message());
     text_or_null(json, "note", row.note);
+    const Layout* layout = row.pair ? state.settings.layout_of(row.pair->a.name) : nullptr;
+    text_or_null(json, "dims", layout ? layout->dims : "");
     json.key("v");
     open ? json.value(open->version) : json.null();
     json.end_object();

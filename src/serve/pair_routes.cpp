@@ -88,6 +88,25 @@ Reply get_pairs(const Call& call) {
   return response;
 }
 
+Reply patch_pair(const Call& call) {
+  const Target target = row_of(call);
+  if (target.failure) return *target.failure;
+  const Json& dims = call.body["dims"];
+  if (!dims.is_null() && !dims.is_string()) return Error("dims: neither a text nor null");
+  std::string name;
+  Settings settings;
+  target.session->read([&](const SessionState& state) {
+    settings = state.settings;
+    if (target.row < state.results.report.pairs.size())
+      name = state.results.report.pairs[target.row].a.name;
+  });
+  if (name.empty()) return problem(422, "only a pair has axes to bring together");
+  TRY(settings.set_layout(name, std::string(dims.string())));
+  TRY(call.app.sessions.set(target.session, settings));
+  call.app.sessions.compare(target.session, false);
+  return json_response(session_brief(call.app, target.session), 202);
+}
+
 Reply put_note(const Call& call) {
   const Target target = row_of(call);
   if (target.failure) return *target.failure;

@@ -43,6 +43,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/v1/sessions/{session}/export", "prepare a file of the results", post_export},
     {"GET", "/api/v1/exports/{export}", "† that file", get_export, 0, true},
     {"GET", "/api/v1/sessions/{session}/pairs/{pair}", "one row in full", get_pair},
+    {"PATCH", "/api/v1/sessions/{session}/pairs/{pair}", "say what its axes are, and compare again",
+     patch_pair},
     {"PUT", "/api/v1/sessions/{session}/pairs/{pair}/note", "a note on a pair", put_note},
     {"GET", "/api/v1/sessions/{session}/pairs/{pair}/slice", "values, binary", get_slice},
     {"GET", "/api/v1/sessions/{session}/pairs/{pair}/element",

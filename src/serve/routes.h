@@ -93,6 +93,7 @@ Reply get_events(const Call& call);  // events.cpp
 
 Reply get_pairs(const Call& call);  // pair_routes.cpp
 Reply get_pair(const Call& call);
+Reply patch_pair(const Call& call);
 Reply put_note(const Call& call);
 Reply get_pairings(const Call& call);
 Reply put_pairings(const Call& call);

@@ -207,7 +207,8 @@ TEST(Settings, ComeBackFromTheirText) {
   const Json json = Json::parse(R"({"a":["x"],"b":["y"],"policy":{"atol":0.5,"equalNan":false},
       "match":{"strategies":["exact"],"regex":"(?<key>[a-z]+)-","fuzzyThreshold":0.25,
                "align":false},
-      "pairs":[{"a":"p","b":"q"}],"only":true,"name":"n"})")
+      "pairs":[{"a":"p","b":"q"}],"only":true,"name":"n",
+      "layouts":[{"a":"p","dims":"s h -> h s"}]})")
                         .value();
   ASSERT_TRUE(apply(json, settings).ok());
   EXPECT_EQ(settings.mode, "compare");
@@ -218,6 +219,10 @@ TEST(Settings, ComeBackFromTheirText) {
   EXPECT_EQ(request.compare.atol, 0.5);
   EXPECT_EQ(request.match.strategies[0], "manual");  // `only` leaves no other.
   EXPECT_TRUE(request.match.pattern.has_value());
+  ASSERT_EQ(request.dims.size(), 1U);
+  EXPECT_TRUE(request.dims[0].whole);
+  ASSERT_TRUE(settings.set_layout("p", "").ok());
+  EXPECT_EQ(settings.layout_of("p"), nullptr);
 }
 
 TEST(Settings, RefuseWhatMakesNoSense) {
@@ -227,6 +232,7 @@ TEST(Settings, RefuseWhatMakesNoSense) {
         R"({"a":["x"],"policy":{"rtol":"1"}})", R"({"a":"x"})",
         R"({"a":["x"],"match":{"fuzzyThreshold":2}})",
         R"({"a":["x"],"match":{"strategies":["exec"]}})",
+        R"({"a":["x"],"layouts":[{"a":"p","dims":"s ->"}]})",
         R"({"a":["x"],"match":{"regex":"(?<layer>"}})", R"({"a":["x"],"match":{"regex":7}})",
         R"({"a":["x"],"match":{"strategies":["magic"]}})", R"({"a":["x"],"pairs":[{"a":"p"}]})",
         "[]"}) {

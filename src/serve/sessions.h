@@ -68,7 +68,7 @@ class Sessions {
   std::string files_of(const Settings& settings);
   bool work(Session& session, Job& job, bool reload);
   Result<void> run(Session& session, bool reload);
-  Result<Report> measure(Session& session, const Pairing& pairing, const Settings& settings);
+  Result<Report> measure(Session& session, const Pairing& pairing, Report report);
   Result<void> keep_results(const Session& session);
   bool load_results(Session& session);
   void restore_order(Session& session);

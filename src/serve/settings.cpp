@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kSourcesMax = 1000;
 constexpr std::size_t kNameMax = 300;
 constexpr std::size_t kRegexMax = 1000;
+constexpr std::size_t kDimsMax = 1000;
 
 Result<std::vector<std::string>> texts(const Json& list, std::string_view key) {
   std::vector<std::string> result;
@@ -92,6 +93,17 @@ Result<void> apply_pairings(const Json& list, Settings& settings) {
   return {};
 }
 
+Result<void> apply_layouts(const Json& list, Settings& settings) {
+  settings.layouts.clear();
+  for (const Json& layout : list.array()) {
+    if (!layout["a"].is_string() || !layout["dims"].is_string())
+      return Error("layouts: each needs a name a and dims");
+    TRY(settings.set_layout(std::string(layout["a"].string()),
+                            std::string(layout["dims"].string())));
+  }
+  return {};
+}
+
 Result<void> check_mode(Settings& settings) {
   const bool several = settings.a.size() > 1 || settings.b.size() > 1;
   const std::string found = settings.b.empty() ? "explore" : several ? "mixed" : "compare";
@@ -106,6 +118,19 @@ Result<void> check_mode(Settings& settings) {
 }
 
 }  // namespace
+
+const Layout* Settings::layout_of(std::string_view a_name) const {
+  const auto found = std::ranges::find(layouts, a_name, &Layout::a);
+  return found == layouts.end() ? nullptr : &*found;
+}
+
+Result<void> Settings::set_layout(const std::string& a_name, const std::string& dims) {
+  if (dims.size() > kDimsMax) return Error("dims: more than {} bytes", kDimsMax);
+  if (!dims.empty()) TRY(parse_dims(dims).in("dims"));
+  std::erase_if(layouts, [&](const Layout& layout) { return layout.a == a_name; });
+  if (!dims.empty()) layouts.push_back({a_name, dims});
+  return {};
+}
 
 Result<void> apply(const Json& changes, Settings& settings) {
   if (!changes.is_object()) return Error("not a JSON object");
@@ -125,6 +150,8 @@ Result<void> apply(const Json& changes, Settings& settings) {
       TRY(apply_match(value, settings));
     else if (member.key == "pairs")
       TRY(apply_pairings(value, settings));
+    else if (member.key == "layouts")
+      TRY(apply_layouts(value, settings));
     else if (member.key == "only")
       settings.only = value.boolean().value_or(false);
   }
@@ -155,8 +182,10 @@ std::string text_of(const Settings& settings) {
   json.key("pairs").begin_array();
   for (const NamePair& pair : settings.pairings)
     json.begin_object().member("a", pair.a).member("b", pair.b).end_object();
-  json.end_array().member("only", settings.only).end_object();
-  return json.take();
+  json.end_array().member("only", settings.only).key("layouts").begin_array();
+  for (const Layout& layout : settings.layouts)
+    json.begin_object().member("a", layout.a).member("dims", layout.dims).end_object();
+  return json.end_array().end_object().take();
 }
 
 Result<tensordiff::Request> request_for(const Settings& settings) {
@@ -165,6 +194,13 @@ Result<tensordiff::Request> request_for(const Settings& settings) {
   request.compare.atol = settings.atol;
   request.compare.rtol = settings.rtol;
   request.compare.equal_nan = settings.equal_nan;
+  for (const Layout& layout : settings.layouts) {
+    DimsOf dims;
+    dims.names = layout.a;
+    dims.dims = TRY(parse_dims(layout.dims));
+    dims.whole = true;
+    request.dims.push_back(std::move(dims));
+  }
   request.match.strategies = settings.strategies;
   request.match.fuzzy_threshold = settings.fuzzy_threshold;
   request.match.pairs = settings.pairings;

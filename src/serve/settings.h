@@ -13,6 +13,14 @@
 
 namespace tensordiff::serve {
 
+// What the axes of one pair are, as the user said: "b s (h d) -> s h d".
+struct Layout {
+  std::string a;  // The name of the pair in a.
+  std::string dims;
+
+  bool operator==(const Layout&) const = default;
+};
+
 struct Settings {
   std::string name;
   std::string mode;               // "compare", "explore", "mixed"
@@ -25,6 +33,12 @@ struct Settings {
   bool align = true;
   std::vector<NamePair> pairings;
   bool only = false;  // No other pairs than these.
+  std::vector<Layout> layouts;
+
+  // Nothing where the user said nothing.
+  const Layout* layout_of(std::string_view a) const;
+  // Empty dims: found out again. An error says what is wrong with them.
+  Result<void> set_layout(const std::string& a, const std::string& dims);
 
   bool operator==(const Settings&) const = default;
 };

@@ -71,11 +71,11 @@ Result<void> open_alone(const Pairing& pairing, const Place& place, OpenPair& op
 Result<void> open_both(const Pairing& pairing, const Place& place, const Settings& settings,
                        OpenPair& open) {
   const auto& pairs = pairing.matching.pairs;
-  if (place.pair >= pairs.size() || pairing.report.pairs[place.pair].a.name != place.name_a)
-    return Error("the pairs are others now");
+  if (place.pair >= pairs.size()) return Error("the pairs are others now");
   const Pair& pair = pairs[place.pair];
   const Tensor& a = pairing.a.tensors[pair.a];
   const Tensor& b = pairing.b.tensors[pair.b];
+  if (a.name != place.name_a) return Error("the pairs are others now");
   if (a.fault.empty()) open.a = a.view;
   if (b.fault.empty()) open.b = b.view;
   if (open.a) TRY(hold(*open.a, open).in("a"));

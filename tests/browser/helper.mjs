@@ -110,14 +110,14 @@ export function report(...args) {
   return JSON.parse(run.stdout);
 }
 
-/** A safetensors file of float32 tensors: {name: [shape, values]}. */
+/** A safetensors file: {name: [shape, values]}, in float32 unless an array says another type. */
 export function safetensors(file, tensors) {
   const header = {};
   const parts = [];
   let at = 0;
-  for (const [name, [shape, values]] of Object.entries(tensors)) {
-    const bytes = Buffer.from(Float32Array.from(values).buffer);
-    header[name] = { dtype: 'F32', shape, data_offsets: [at, at + bytes.length] };
+  for (const [name, [shape, values, dtype = 'F32']] of Object.entries(tensors)) {
+    const bytes = Buffer.from((dtype === 'F32' ? Float32Array.from(values) : values).buffer);
+    header[name] = { dtype, shape, data_offsets: [at, at + bytes.length] };
     at += bytes.length;
     parts.push(bytes);
   }

@@ -51,8 +51,8 @@ export const exportAs = (id: string, format: string, show?: string[]) =>
 const at = (s: string, p: number) => `/sessions/${s}/pairs/${p}`;
 export const pair = (s: string, p: number, signal?: Signal) =>
   askJson<T.Pair>(at(s, p), { signal });
-export const patchPair = (s: string, p: number, transforms: { a: T.Step[]; b: T.Step[] } | null) =>
-  askJson<{ job: string }>(at(s, p), { method: 'PATCH', json: { transforms } });
+export const patchPair = (s: string, p: number, dims: string | null) =>
+  askJson<T.Started>(at(s, p), { method: 'PATCH', json: { dims } });
 export const putNote = (s: string, p: number, note: string) =>
   askJson<void>(`${at(s, p)}/note`, { method: 'PUT', json: { text: note } });
 

@@ -192,6 +192,8 @@ export interface Pair {
   matchedBy: string;
   message: string | null;
   note: string | null;
+  /** What the user said of the axes. */
+  dims: string | null;
   a: Side | null;
   b: Side | null;
   shape: number[] | null;

@@ -9,6 +9,7 @@ import * as state from '../store/state';
 import { classOf, type Status, statusText } from '../store/status';
 import { Badge, Icon, SideMark } from '../ui/parts';
 import { copyNumpy } from './jumps';
+import { LayoutEditor } from './LayoutEditor';
 import { NoteEditor } from './Note';
 
 /** The name with layer and stage in bold, the rest quiet. */
@@ -120,7 +121,13 @@ function Actions({ pair, onNote }: { pair: Pair; onNote: () => void }) {
 }
 
 export function PairHeader({ pair }: { pair: Pair }) {
-  const editing = useSignal(false);
+  const editing = useSignal<'note' | 'layout' | null>(null);
+  const edit = (what: 'note' | 'layout') => {
+    editing.value = editing.value === what ? null : what;
+  };
+  const close = () => {
+    editing.value = null;
+  };
   const introduced = pair.status === 'different' ? introducedText(pair.introduced) : null;
   const { a, b } = pair.transforms;
   const finding = pair.findings[0];
@@ -137,18 +144,24 @@ export function PairHeader({ pair }: { pair: Pair }) {
         <StatusBadge pair={pair} />
         {introduced && <span class="badge n hide-s">{introduced}</span>}
       </h2>
-      <Actions
-        pair={pair}
-        onNote={() => {
-          editing.value = !editing.value;
-        }}
-      />
+      <Actions pair={pair} onNote={() => edit('note')} />
       <div class="xf">
         <SideLine side="a" data={pair.a} steps={a} />
         {pair.b && pair.a && <span class="t3 arrow">↔</span>}
         {state.session.value?.mode !== 'explore' || pair.b ? (
           <SideLine side="b" data={pair.b} steps={b} />
         ) : null}
+        {pair.a && pair.b && state.session.value?.mode !== 'explore' && (
+          <button
+            type="button"
+            class={`btn g sm ${pair.dims ? 'on' : ''}`}
+            aria-label="Say what the axes are"
+            title={pair.dims ? `Axes by hand: ${pair.dims}` : 'Say what the axes are'}
+            onClick={() => edit('layout')}
+          >
+            <Icon name="edit" />
+          </button>
+        )}
         {changed && (
           <span class="t3 hide-s">
             compared as <span class="sh">{shapeText(pair.shape!)}</span>
@@ -167,14 +180,8 @@ export function PairHeader({ pair }: { pair: Pair }) {
           {pair.message && <span>{pair.message}</span>}
         </div>
       )}
-      {editing.value && (
-        <NoteEditor
-          pair={pair}
-          onClose={() => {
-            editing.value = false;
-          }}
-        />
-      )}
+      {editing.value === 'note' && <NoteEditor pair={pair} onClose={close} />}
+      {editing.value === 'layout' && <LayoutEditor pair={pair} onClose={close} />}
     </section>
   );
 }

@@ -76,8 +76,9 @@ function NoLayout({ pair }: { pair: Pair }) {
     <div class="note nolayout">
       <Icon name="hash" />
       <span>
-        {pair.message ?? 'No layout brings these two to one shape.'} The values below are as stored,
+        {pair.message ?? 'No layout brings these two to one shape'}. The values below are as stored,
         each side by itself.
+        {!state.exploring.value && ' Say what the axes are with the pencil above.'}
       </span>
     </div>
   );

@@ -5,6 +5,7 @@ import { ApiError, isAbort, Latest, Unreachable, withToken } from '../net/http';
 import type { Session } from '../net/types';
 import { PairStore } from './pairs';
 import * as state from './state';
+import { CLASSES } from './status';
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000];
 const QUIET_MS = 150;
@@ -21,9 +22,19 @@ function firstPair(session: Session, store: PairStore): number | null {
   if (session.firstDivergence) return session.firstDivergence.pair;
   const order = store.column('order');
   let best = -1;
-  for (let row = 0; row < store.n; row++)
+  for (let row = 0; row < store.n; row++) {
+    // Of one file alone, a tensor.
+    if (session.mode === 'explore' && store.isPair(row)) continue;
     if (best < 0 || (order && order[row] < order[best])) best = row;
+  }
   return best < 0 ? null : store.id(best);
+}
+
+/** Most pairs within one file cannot be compared: their chip says how many, and brings them. */
+function showUseful(session: Session, anew: boolean) {
+  const all = state.classes.value.size === CLASSES.length;
+  if (anew && all && session.mode === 'explore')
+    state.classes.value = new Set(CLASSES.filter((kind) => kind !== 'nc'));
 }
 
 const OPEN_ALL_MAX = 30;
@@ -61,11 +72,13 @@ export async function openSession(id: string, pair: number | null = null) {
     batch(() => {
       state.connected.value = true;
       state.store.value = store;
+      state.arrange();
       state.session.value = session;
       state.rowsRev.value++;
       state.chosenA.value = null;
       state.chosenB.value = null;
     });
+    showUseful(session, pair === null);
     const known = pair !== null && store.row(pair) >= 0;
     const first = known ? pair : firstPair(session, store);
     closeGroups(store, first);
@@ -86,6 +99,9 @@ export function failed(error: unknown) {
   state.notify({ text: text + hint, bad: true }, 12_000);
 }
 
+/** Rows are not moved while somebody points at them or walks through them. */
+const isLookedAt = () => document.querySelector('.rows:is(:hover, :focus-within)') !== null;
+
 /** Fetches what changed since the last time. */
 export async function refresh(jumpToDivergence = false) {
   const current = state.session.value;
@@ -103,6 +119,7 @@ export async function refresh(jumpToDivergence = false) {
       state.session.value = session;
       state.store.value = store.renewed();
       state.rowsRev.value++;
+      if (anew || !isLookedAt()) state.arrange();
     });
     if (anew) reopen(kept, session);
     else if (jumpToDivergence && session.firstDivergence) showFirst(session);
@@ -220,6 +237,7 @@ export function leaveSession() {
   fetching.stop();
   batch(() => {
     state.session.value = null;
+    state.classes.value = new Set(CLASSES);
     state.store.value = new PairStore();
     state.pair.value = null;
     state.openPair.value = null;

@@ -2,7 +2,16 @@
 import { computed, signal } from '@preact/signals';
 import type { Health, Pair, Session } from '../net/types';
 import { parseFilter } from '../tree/filter';
-import { type Flat, flatten, type GroupBy, type Look, type SortBy } from '../tree/flatten';
+import {
+  type Flat,
+  flatten,
+  type GroupBy,
+  type Held,
+  hold,
+  isOld,
+  type Look,
+  type SortBy,
+} from '../tree/flatten';
 import { PairStore } from './pairs';
 import { CLASSES, type Class } from './status';
 
@@ -20,7 +29,26 @@ export const closed = signal<ReadonlySet<string>>(new Set());
 
 export const filter = computed(() => parseFilter(filterText.value));
 
+export const exploring = computed(() => session.value?.mode === 'explore');
+
+/** The numbers that rows were last arranged by. */
+const held = signal<Held>(new Map());
+export const arrange = () => {
+  held.value = hold(store.value);
+};
+/** Numbers came that would move rows: shown, and done when it is asked for. */
+export const orderChanged = computed(() => {
+  rowsRev.value;
+  const bySimilarity = sortBy.value === 'similarity' || groupBy.value === 'similarity';
+  return (
+    (sortBy.value === 'difference' && isOld(held.value, store.value, 'ratio')) ||
+    (bySimilarity && isOld(held.value, store.value, 'cosine'))
+  );
+});
+
 export const look = computed<Look>(() => ({
+  held: held.value,
+  alone: exploring.value,
   group: groupBy.value,
   sort: sortBy.value,
   filter: filter.value,
@@ -72,5 +100,3 @@ export function notify(next: Notice | null, ms = 6000) {
     notice.value = null;
   }, ms);
 }
-
-export const exploring = computed(() => session.value?.mode === 'explore');

@@ -108,6 +108,23 @@ function Chips() {
   );
 }
 
+function sort(by: SortBy) {
+  state.arrange();
+  state.sortBy.value = by;
+}
+
+/** Numbers that came while somebody looked at the list. */
+function OrderChanged() {
+  if (!state.orderChanged.value) return null;
+  return (
+    <div class="moved">
+      <button type="button" class="btn sm" onClick={state.arrange}>
+        Order changed: apply
+      </button>
+    </div>
+  );
+}
+
 function Arrange() {
   return (
     <div class="row2">
@@ -117,6 +134,7 @@ function Arrange() {
         value={state.groupBy.value}
         options={GROUPS}
         onPick={(value) => {
+          state.arrange();
           state.groupBy.value = value as GroupBy;
           state.closed.value = new Set();
         }}
@@ -126,9 +144,7 @@ function Arrange() {
         label="Sort by"
         value={state.sortBy.value}
         options={SORTS}
-        onPick={(value) => {
-          state.sortBy.value = value as SortBy;
-        }}
+        onPick={(value) => sort(value as SortBy)}
       />
       {state.session.value?.ordered && (
         <button
@@ -166,9 +182,7 @@ const sortButton = (by: SortBy, text: string) => (
   <button
     type="button"
     title={`Sort by ${text}`}
-    onClick={() => {
-      state.sortBy.value = state.sortBy.value === by ? 'order' : by;
-    }}
+    onClick={() => sort(state.sortBy.value === by ? 'order' : by)}
   >
     {text}
     {state.sortBy.value === by ? ' ↓' : ''}
@@ -221,6 +235,7 @@ export function ListPanel() {
         {sortButton('difference', 'max |Δ| / tol')}
         {sortButton('similarity', 'cosine')}
       </div>
+      <OrderChanged />
       <Tree />
       <Tray />
       <Splitter />

@@ -1,4 +1,5 @@
 // From columns to the rows on screen: filtered, sorted, grouped, some groups closed.
+import type { Numbers } from '../net/columns';
 import type { PairStore } from '../store/pairs';
 import { CLASSES, type Class, classOfCode } from '../store/status';
 import { type Filter, passes } from './filter';
@@ -23,13 +24,41 @@ export interface Flat {
   hidden: Record<Class, number>;
 }
 
+/** Copies of the columns that rows were last arranged by: what comes later moves no row. */
+export type Held = ReadonlyMap<string, Numbers>;
+
+/** The columns by which rows are arranged and that grow while a comparison runs. */
+const MOVING: readonly string[] = ['ratio', 'cosine'];
+
+export function hold(store: PairStore): Held {
+  const held = new Map<string, Numbers>();
+  for (const name of MOVING) {
+    const column = store.column(name);
+    if (column) held.set(name, column.slice());
+  }
+  return held;
+}
+
+/** Whether a sort or grouping by this column would look different now. */
+export function isOld(held: Held, store: PairStore, name: string): boolean {
+  const before = held.get(name);
+  const now = store.column(name);
+  if (!before || !now || before.length !== now.length) return false;
+  return now.some((value, row) => !Object.is(value, before[row]));
+}
+
 export interface Look {
+  held: Held;
+  /** One file alone: its tensors come first, then all pairs of them. */
+  alone: boolean;
   group: GroupBy;
   sort: SortBy;
   filter: Filter;
   classes: ReadonlySet<Class>;
   closed: ReadonlySet<string>;
 }
+
+export const ALL_PAIRS = 'all pairs';
 
 const BANDS: [number, string][] = [
   [1, 'identical direction'],
@@ -45,9 +74,17 @@ export function bandOf(cosine: number): string {
   return BANDS.find(([least]) => cosine >= least)![1];
 }
 
-function labelOf(store: PairStore, row: number, by: GroupBy): string {
+/** A column as rows are arranged by it. */
+function arranged(store: PairStore, look: Look, name: string): Numbers | undefined {
+  const held = look.held.get(name);
+  return held?.length === store.n ? held : store.column(name);
+}
+
+function labelOf(store: PairStore, row: number, look: Look): string {
+  const by = look.group;
   if (by === 'none') return '';
-  if (by === 'similarity') return bandOf(store.num('cosine', row));
+  if (by === 'similarity') return bandOf(arranged(store, look, 'cosine')?.[row] ?? Number.NaN);
+  if (look.alone && store.isPair(row)) return ALL_PAIRS;
   const layer = store.num('layer', row);
   if (by === 'layer' && layer >= 0) return `layer ${layer}`;
   if (by === 'layer' && store.text('group', row)) return store.text('group', row);
@@ -60,15 +97,17 @@ function labelOf(store: PairStore, row: number, by: GroupBy): string {
 const down = (x: number, y: number) =>
   Number.isNaN(x) ? (Number.isNaN(y) ? 0 : 1) : Number.isNaN(y) ? -1 : y - x;
 
-function comparer(store: PairStore, by: SortBy): (x: number, y: number) => number {
+function comparer(store: PairStore, look: Look): (x: number, y: number) => number {
   const order = store.column('order');
-  const place = (x: number, y: number) => (order ? order[x] - order[y] : x - y);
+  const last = (row: number) => (look.alone && store.isPair(row) ? 1 : 0);
+  const place = (x: number, y: number) =>
+    last(x) - last(y) || (order ? order[x] - order[y] : x - y);
   const byNumber = (name: string, sign: 1 | -1) => {
-    const column = store.column(name);
+    const column = arranged(store, look, name);
     return (x: number, y: number) =>
       (column ? down(sign * column[x], sign * column[y]) : 0) || place(x, y);
   };
-  switch (by) {
+  switch (look.sort) {
     case 'name':
       return (x, y) => store.name(x).localeCompare(store.name(y), 'en', { numeric: true });
     case 'similarity':
@@ -108,14 +147,14 @@ function summarise(store: PairStore, label: string, rows: readonly number[]): Gr
 
 export function flatten(store: PairStore, look: Look): Flat {
   const hidden = { ok: 0, close: 0, bad: 0, nc: 0, na: 0 };
-  const rows = gather(store, look, hidden).sort(comparer(store, look.sort));
+  const rows = gather(store, look, hidden).sort(comparer(store, look));
   if (look.group === 'none')
     return { codes: Int32Array.from(rows), groups: [], shown: rows.length, hidden };
 
   // Groups come in the order of their first row, so a sort of rows is a sort of groups too.
   const members = new Map<string, number[]>();
   for (const row of rows) {
-    const label = labelOf(store, row, look.group);
+    const label = labelOf(store, row, look);
     const list = members.get(label);
     if (list) list.push(row);
     else members.set(label, [row]);

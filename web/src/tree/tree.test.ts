@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { columnsOf, PairStore } from '../store/pairs';
 import { CLASSES } from '../store/status';
 import { parseFilter, passes, shapeFits } from './filter';
-import { bandOf, flatten, type Look } from './flatten';
+import { bandOf, flatten, hold, isOld, type Look } from './flatten';
 import { groupAbove, moveFocus } from './keys';
 
 const row = (
@@ -47,6 +47,8 @@ function store() {
 }
 
 const look = (more: Partial<Look> = {}): Look => ({
+  held: new Map(),
+  alone: false,
   group: 'layer',
   sort: 'order',
   filter: parseFilter(''),
@@ -142,4 +144,18 @@ test('keys of the tree stay inside it', () => {
   expect(moveFocus(10, 3, 'last', 5)).toBe(9);
   const flat = flatten(store(), look());
   expect([groupAbove(flat, 5), groupAbove(flat, 0)]).toEqual([3, 0]);
+});
+
+test('numbers that come later move no row until it is asked for', () => {
+  const rows = store();
+  const held = hold(rows);
+  const arranged = (now: typeof held) => [
+    ...flatten(rows, look({ group: 'none', sort: 'difference', held: now })).codes,
+  ];
+  const before = arranged(held);
+  expect(isOld(held, rows, 'ratio')).toBe(false);
+  rows.column('ratio')![before[before.length - 1]] = 1e9;
+  expect(isOld(held, rows, 'ratio')).toBe(true);
+  expect(arranged(held)).toEqual(before);
+  expect(arranged(hold(rows))[0]).toBe(before[before.length - 1]);
 });

@@ -97,10 +97,11 @@ function exploring(session: Session): Verdict {
   const tensors = session.a.reduce((sum, source) => sum + source.tensors, 0);
   const { pairs, identical, equal } = session.summary;
   const same = identical + equal;
+  const comparable = pairs - session.summary.incomparable - session.summary.error;
   const text =
     same > 0
       ? `${count(same)} of ${count(pairs)} pairs hold the same values`
-      : `${count(pairs)} pairs of tensors, every one with every other`;
+      : `${count(pairs)} pairs of them, ${count(comparable)} of which can be compared`;
   return plain('na', `${count(tensors)} tensors`, text);
 }
 

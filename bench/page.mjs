@@ -1,0 +1,63 @@
+// How the page moves with very many pairs: node bench/page.mjs PROGRAM A B. Prints JSON.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+const require = createRequire(new URL('../web/package.json', import.meta.url));
+const { chromium } = require('playwright-core');
+const FRAMES = 240;
+
+const [program, a, b] = process.argv.slice(2);
+const state = mkdtempSync(path.join(tmpdir(), 'tensordiff-'));
+const server = spawn(program, ['serve', a, b, '--port', '0', '--no-open', '--state', state]);
+const url = await new Promise((done) => {
+  let text = '';
+  server.stdout.on('data', (part) => {
+    text += part;
+    const found = /http:\/\/\S+#t=\S+/.exec(text);
+    if (found) done(found[0]);
+  });
+});
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run'],
+});
+
+/** Until rows are drawn and a frame has passed after them. */
+async function opened() {
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  await page.goto(url);
+  await page.locator('.rows [role=row]').first().waitFor({ timeout: 300_000 });
+  const ms = await page.evaluate(() => new Promise((done) => {
+    requestAnimationFrame(() => setTimeout(() => done(performance.now())));
+  }));
+  return { page, ms };
+}
+
+const first = await opened();
+await first.page.waitForFunction(
+  () => /^\D*([\d,]+) of \1 pairs/.test(document.querySelector('.stat')?.textContent ?? ''),
+  null, { timeout: 300_000 });
+await first.page.close();
+
+const { page, ms } = await opened();
+await page.getByRole('button', { name: 'Expand all groups' }).click();
+const client = await page.context().newCDPSession(page);
+await client.send('Performance.enable');
+const script = async () => (await client.send('Performance.getMetrics')).metrics
+  .find((metric) => metric.name === 'ScriptDuration').value;
+const before = await script();
+await page.evaluate(async (frames) => {
+  const list = document.querySelector('.rows');
+  for (let i = 0; i < frames; i++) {
+    list.scrollTop = (list.scrollHeight * i) / frames;
+    await new Promise((done) => requestAnimationFrame(done));
+  }
+}, FRAMES);
+const spent = (await script()) - before;
+console.log(JSON.stringify({ usable_ms: ms, script_ms: (1000 * spent) / FRAMES, frames: FRAMES }));
+await browser.close();
+server.kill();
+server.once('exit', () => rmSync(state, { recursive: true, force: true }));

@@ -35,6 +35,7 @@ TESTED_BY = {
     "src/align/whole_test.cpp": "src/align/ stacked src/tensor/ shards",
     "src/compare/compare_test.cpp": "src/compare/ measure traversal ulp",
     "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference steps sums vector",
+    "src/diagnose/carried_test.cpp": "src/diagnose/ case expected norm_replay",
     "src/diagnose/diagnosis_test.cpp": """src/diagnose/ attention attention_mask attention_scale
                                    axis_permutation block_permutation blocks cast diagnose fit
                                    head_mapping heads interleave matrix nonfinite norm_epsilon

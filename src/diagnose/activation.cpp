@@ -32,15 +32,10 @@ constexpr ActivationFunction kFunctions[] = {
     {"no function at all", [](double x) { return x; }},
 };
 
-// What a function may leave of an output that it made: in f32 what machines leave of tanh, in
-// narrower types their roundings.
-double fit_limit(const Site& site) { return std::clamp(8 * site.roundoff, 1e-4, 0.03); }
-
 // ‖out − f(in)‖ / ‖out‖ of each function on one side; nothing where the input is not there.
 std::optional<std::vector<double>> fits(const Run& run, const Site& site, View AlignedPair::*side) {
-  const Site* input = find_role(run, site, Role::gate);
-  if (!input) input = find_role(run, site, Role::up);
-  if (!input || !input->compared()) return std::nullopt;
+  const Site* input = activation_input(run, site);
+  if (!input) return std::nullopt;
   const Result<Matrix> in = read_matrix(input->views.*side, run.extent);
   const Result<Matrix> out = read_matrix(site.views.*side, run.extent);
   if (!in.ok() || !out.ok() || in.value().values.size() != out.value().values.size())
@@ -60,6 +55,20 @@ std::optional<std::vector<double>> fits(const Run& run, const Site& site, View A
 
 std::span<const ActivationFunction> activation_functions() { return kFunctions; }
 
+const Site* activation_input(const Run& run, const Site& site) {
+  const Site* gate = find_role(run, site, Role::gate);
+  return gate ? gate : find_role(run, site, Role::up);
+}
+
+double activation_limit(const Site& site) { return std::clamp(8 * site.roundoff, 1e-4, 0.03); }
+
+const ActivationFunction* function_of(const Run& run, const Site& site, View AlignedPair::*side) {
+  const auto left = fits(run, site, side);
+  if (!left) return nullptr;
+  const auto best = std::ranges::min_element(*left);
+  return *best <= activation_limit(site) ? &kFunctions[best - left->begin()] : nullptr;
+}
+
 std::optional<ActivationStep> learn_activation(const Run& run, const Site& site) {
   if (site.role != Role::activation || !site.compared()) return std::nullopt;
   const auto left_a = fits(run, site, &AlignedPair::a);
@@ -69,7 +78,8 @@ std::optional<ActivationStep> learn_activation(const Run& run, const Site& site)
     return static_cast<std::size_t>(std::ranges::min_element(left) - left.begin());
   };
   const std::size_t of_a = best(*left_a), of_b = best(*left_b);
-  if ((*left_a)[of_a] > fit_limit(site) || (*left_b)[of_b] > fit_limit(site)) return std::nullopt;
+  if ((*left_a)[of_a] > activation_limit(site) || (*left_b)[of_b] > activation_limit(site))
+    return std::nullopt;
   // Rounding may favour a function that is nearly the same.
   const bool same = (*left_b)[of_a] <= 2 * (*left_b)[of_b] + 4 * site.roundoff;
   return ActivationStep{kFunctions[of_a].name, kFunctions[of_b].name, same};

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "diagnose/diagnosis.h"
+#include "diagnose/expected.h"
+#include "diagnose/rotation.h"
 
 namespace tensordiff {
 
@@ -23,6 +25,12 @@ struct AttentionForm {
   uint64_t window = 0;   // Only the last so many tokens; 0: all.
   double cap = 0;        // Scores s become cap · tanh(s / cap); 0: they stay as they are.
   bool tiled = false;    // Head h reads key head h % kv_heads instead of h / (heads / kv_heads).
+  bool alibi = false;    // Scores fall with the distance, in each head at its own rate.
+  // RoPE, where queries and keys were dumped before it: features of each head that it turns (0:
+  // none), their pairing, and the base of the angles.
+  uint64_t turned = 0;
+  RopePairing pairing = RopePairing::halves;
+  double base = 0;
 };
 
 // One side's queries, keys and values.
@@ -39,7 +47,7 @@ double replay_error(const AttentionInputs& in, const AttentionForm& form, const 
 
 struct AttentionStep {
   AttentionForm form;  // That a computes.
-  AttentionInputs b;   // What b computes from.
+  AttentionInputs b;   // What b computes from, after RoPE.
   std::vector<uint64_t> rows;
   double before = 0;  // What a's form leaves of b.
   double floor = 0;   // What it leaves of a, with room for noise.
@@ -54,6 +62,9 @@ std::shared_ptr<const AttentionStep> wrong_attention(const Case& it);
 // Whether b's output is what a's form of attention makes of b's own inputs: then no error was made
 // here, however far it is from a's. Nothing where that cannot be told.
 std::optional<bool> attention_agrees(const Run& run, const Site& site);
+
+// What a's form makes of b's own inputs, for the first tokens.
+std::optional<Expected> attended(const Run& run, const Site& site);
 
 // The explanation that b computes this form instead.
 Explanation explain_form(const Case& it, const AttentionForm& form, std::string text);

@@ -8,13 +8,12 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "diagnose/attention.h"
+#include "diagnose/carried.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/evidence_slice.h"
-#include "diagnose/fit.h"
+#include "diagnose/expected.h"
 #include "diagnose/heads.h"
 #include "diagnose/noise.h"
-#include "diagnose/rotation.h"
 
 namespace tensordiff {
 namespace {
@@ -22,42 +21,12 @@ namespace {
 // Explaining is for reading; after so many it is enough, and it must not outlast the comparison.
 constexpr std::size_t kExplainedMax = 24;
 constexpr std::size_t kConventionsMax = 1024;
-constexpr std::size_t kCarriedMax = 48;  // Sites with bad inputs that are looked into.
-// A transform counts only if it takes away most of the error.
-constexpr double kImprovement = 0.3;
+constexpr std::size_t kCarriedMax = 400;  // Sites with bad inputs that are looked into.
 // An error on top of a carried one must stand out of it so much to be told from it.
 constexpr double kStandsOut = 3;
 // A convention is undone by what reads it: the error there is that before, grown as noise grows.
 constexpr double kGrowthBehind = 4;
 constexpr double kRoundoffsBehind = 4;
-
-// Where to read a tensor that is too large to hold: its start, or the neighbourhood of the largest
-// difference where that lies beyond it.
-uint64_t window_of(const Site& site, const Extent& extent) {
-  const TokenView tokens = by_tokens(site.views.a, extent);
-  const std::vector<uint64_t>& at = site.comparison.diff.max_abs_at;
-  const uint64_t kept = kValuesMax / std::max<uint64_t>(1, tokens.batch * tokens.features);
-  const auto axis = std::ranges::find(site.views.a.shape, tokens.tokens);
-  const auto index = static_cast<std::size_t>(axis - site.views.a.shape.begin());
-  if (tokens.tokens <= kept || index >= at.size() || at[index] < kept) return 0;
-  return at[index] - std::min(at[index], kept / 2);
-}
-
-std::optional<Case> make_case(const Run& run, const Site& site) {
-  if (!site.compared()) return std::nullopt;
-  const uint64_t first = window_of(site, run.extent);
-  Result<Matrix> a = read_matrix(site.views.a, run.extent, first);
-  Result<Matrix> b = read_matrix(site.views.b, run.extent, first);
-  if (!a.ok() || !b.ok()) return std::nullopt;
-  Case it(run, site, std::move(a).value(), std::move(b).value());
-  it.norm_a = norm(it.a.values);
-  it.before = it.norm_a > 0 ? distance(it.a.values, it.b.values) / it.norm_a : 1;
-  it.floor =
-      site.created || site.inputs.empty() ? site.budget : std::max(site.budget, 2 * site.error_in);
-  it.rotary = learn_step(it);
-  it.attention = wrong_attention(it);
-  return it;
-}
 
 Finding finding_of(const Diagnosis& diagnosis, const Case& it, Explanation explanation) {
   Finding finding;
@@ -77,11 +46,13 @@ using Wanted = std::function<bool(const Diagnosis&)>;
 // A site to explain, and by which diagnoses.
 struct Task {
   const Site* site;
-  Wanted wanted;  // Empty: by none.
+  Wanted wanted;         // Empty: by none.
+  bool carries = false;  // What goes into it differs, and it may do no more than carry that on.
 };
 
 struct Told {
   std::optional<Finding> finding;
+  bool made_here = false;  // Of a site that may only carry: it does more.
   std::vector<Trial> trials;
 };
 
@@ -91,22 +62,83 @@ std::string outcome_of(const std::optional<Explanation>& explanation, bool accep
                      human_number(explanation->after));
 }
 
-// The first diagnosis that explains the site.
-Told explain(const Run& run, const DiagnoseOptions& options, const Task& task) {
-  Told told;
-  const std::optional<Case> it = task.wanted ? make_case(run, *task.site) : std::optional<Case>();
-  if (!it) return told;
+// The first diagnosis that explains the case.
+void explain(const Case& it, const DiagnoseOptions& options, const Wanted& wanted, Told& told) {
   for (const Diagnosis* diagnosis : diagnoses::kAll) {
-    if (!task.wanted(*diagnosis)) continue;
-    std::optional<Explanation> explanation = diagnosis->examine(*it);
-    const bool accept = explanation && accepted(*it, *explanation);
+    if (told.finding || !wanted(*diagnosis)) continue;
+    std::optional<Explanation> explanation = diagnosis->examine(it);
+    const bool accept = explanation && (it.carried > 0 ? made_there(it, *diagnosis, *explanation)
+                                                       : accepted(it, *explanation));
     if (options.explain)
       told.trials.push_back(
-          {task.site->pair, std::string(diagnosis->code), outcome_of(explanation, accept)});
-    if (!accept) continue;
-    told.finding = finding_of(*diagnosis, *it, std::move(*explanation));
-    break;
+          {it.site.pair, std::string(diagnosis->code), outcome_of(explanation, accept)});
+    if (accept) told.finding = finding_of(*diagnosis, it, std::move(*explanation));
   }
+}
+
+// What is no number is told where it is made.
+bool of_carried(const Diagnosis& d) { return &d != &diagnoses::nonfinite; }
+
+bool of_values(const Diagnosis& d) {
+  return &d != &diagnoses::operator_step && &d != &diagnoses::precision_noise;
+}
+
+// Where a's way of computing the step is known, b's own inputs tell what should have come out.
+void explain_by_own_inputs(const Case& it, Expected expected, const DiagnoseOptions& options,
+                           Told& told) {
+  told.made_here = true;
+  const auto replays = [&](const Diagnosis& d) {
+    return d.replays || (&d == &diagnoses::norm_weight && it.rotary);
+  };
+  explain(it, options, replays, told);
+  if (told.finding) return;
+  Case own(it.run, it.site, std::move(expected.made), std::move(expected.b));
+  measure(own);
+  own.floor = expected.floor;
+  own.own = true;
+  explain(
+      own, options, [&](const Diagnosis& d) { return !replays(d) && of_carried(d); }, told);
+}
+
+// Tokens that are off by more than what comes in accounts for: all of them, or a part.
+std::optional<Finding> found_by_growth(const Case& it) {
+  const Outgrown outgrown = outgrown_tokens(it.run, it.site);
+  if (outgrown.tokens.empty()) return std::nullopt;
+  if (!outgrown.all) return finding_of(diagnoses::region, it, outgrown_region(it, outgrown));
+  std::optional<Explanation> step = diagnoses::operator_step.examine(it);
+  return step ? std::optional(finding_of(diagnoses::operator_step, it, std::move(*step)))
+              : std::nullopt;
+}
+
+// A site whose inputs differ already: told.made_here says whether it made an error of its own.
+Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site& site) {
+  Told told;
+  std::optional<Expected> expected = expected_of(run, site);
+  if (expected && expected->met()) return told;
+  std::optional<Case> it = make_case(run, site);
+  if (!it) return told;
+  if (expected) {
+    explain_by_own_inputs(*it, std::move(*expected), options, told);
+    return told;
+  }
+  it->carried = carried_into(run, site);
+  it->floor = std::max(site.budget, kStandsOut * it->carried);
+  // What another tensor of a explains may be what came in, and so may a region.
+  const auto wanted = [](const Diagnosis& d) {
+    return !d.replays && of_values(d) && of_carried(d) && &d != &diagnoses::other_tensor &&
+           &d != &diagnoses::residual_missing && &d != &diagnoses::region;
+  };
+  explain(*it, options, wanted, told);
+  if (!told.finding) told.finding = found_by_growth(*it);
+  told.made_here = told.finding.has_value();
+  return told;
+}
+
+Told explain(const Run& run, const DiagnoseOptions& options, const Task& task) {
+  if (task.carries) return explain_carried(run, options, *task.site);
+  Told told;
+  const std::optional<Case> it = task.wanted ? make_case(run, *task.site) : std::optional<Case>();
+  if (it) explain(*it, options, task.wanted, told);
   return told;
 }
 
@@ -118,16 +150,11 @@ std::vector<bool> explain_all(const Run& run, const DiagnoseOptions& options,
   for_each_index(tasks.size(), [&](std::size_t i) { told[i] = explain(run, options, tasks[i]); });
   std::vector<bool> explained;
   for (Told& each : told) {
-    explained.push_back(each.finding.has_value());
+    explained.push_back(each.made_here || each.finding.has_value());
     if (each.finding) insight.findings.push_back(std::move(*each.finding));
     for (Trial& trial : each.trials) insight.trials.push_back(std::move(trial));
   }
   return explained;
-}
-
-// Steps that are computed again from what b itself put in, right or wrong.
-bool can_be_replayed(Role role) {
-  return role == Role::attention || role == Role::query_final || role == Role::key_final;
 }
 
 std::string inputs_text(const Site& site) {
@@ -137,6 +164,14 @@ std::string inputs_text(const Site& site) {
 
 Divergence divergence_at(const Site& site) {
   return {site.pair, site.created, fmt::format("{}; {}", inputs_text(site), site.reason)};
+}
+
+// Behind another one.
+Divergence next_divergence(const Site& site) {
+  if (site.created || site.inputs.empty()) return divergence_at(site);
+  return {site.pair, true,
+          fmt::format("its inputs are off by {} already, which does not account for this",
+                      human_number(site.error_in))};
 }
 
 // What reads a step and undoes its layout where that is only a convention: attention that of its
@@ -199,37 +234,26 @@ void blame_sums(Run& run) {
   }
 }
 
-// How to look into a bug whose inputs are bad already: an error of its own shows on top of what
-// came in, or in spite of it. Nothing where neither can be told.
-Wanted for_carried(const Site& site) {
-  const bool above = site.error > kStandsOut * site.error_in;
-  if (!above && !can_be_replayed(site.role)) return {};
-  return [above](const Diagnosis& d) {
-    return d.replays || (above && &d != &diagnoses::operator_step);
-  };
-}
-
 void explain_created(const Run& run, const DiagnoseOptions& options, Insight& insight) {
   std::vector<Task> tasks;
-  std::vector<bool> own;  // Made at the site, whether it is explained or not.
   std::size_t explained = 0, carried = 0;
   for (const Site& site : run.sites) {
     if (!site.bug()) continue;
     const bool made_here = site.created || site.inputs.empty() || tasks.empty();
     Wanted wanted;
     if (made_here && explained++ < kExplainedMax) wanted = [](const Diagnosis&) { return true; };
-    if (!made_here) wanted = for_carried(site);
-    if (!made_here && (!wanted || carried++ >= kCarriedMax)) continue;
-    tasks.push_back({&site, std::move(wanted)});
-    own.push_back(made_here);
+    // Where b is no number, the step that made it one has been told.
+    const bool lost = site.comparison.diff.nonfinite_mismatch > 0;
+    if (!made_here && (lost || carried++ >= kCarriedMax)) continue;
+    tasks.push_back({&site, std::move(wanted), !made_here});
   }
   const std::vector<bool> found = explain_all(run, options, tasks, insight);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (!own[i] && !found[i]) continue;
+    if (tasks[i].carries && !found[i]) continue;
     if (!insight.first)
       insight.first = divergence_at(*tasks[i].site);
     else
-      insight.next.push_back(divergence_at(*tasks[i].site));
+      insight.next.push_back(next_divergence(*tasks[i].site));
   }
 }
 
@@ -242,10 +266,7 @@ void explain_pairs(const Run& run, const DiagnoseOptions& options, Insight& insi
       insight.first =
           Divergence{site.pair, false, "the first pair, in display order, that is not close"};
     if (!differs || tasks.size() == kExplainedMax) continue;
-    tasks.push_back({&site, [](const Diagnosis& d) {
-                       return !d.replays && &d != &diagnoses::operator_step &&
-                              &d != &diagnoses::precision_noise;
-                     }});
+    tasks.push_back({&site, [](const Diagnosis& d) { return !d.replays && of_values(d); }});
   }
   explain_all(run, options, tasks, insight);
 }
@@ -270,25 +291,6 @@ void explain_noise(const Run& run, const DiagnoseOptions& options, Insight& insi
 }
 
 }  // namespace
-
-double left_by(const Case& it, const Matrix& model) {
-  return it.norm_a > 0 ? distance(it.b.values, model.values) / it.norm_a : 1;
-}
-
-Explanation explained_by(const Case& it, Matrix model) {
-  Explanation result;
-  result.after = left_by(it, model);
-  result.model = std::move(model);
-  return result;
-}
-
-bool accepted(const Case& it, const Explanation& explanation) {
-  if (explanation.settled) return true;
-  const double before = explanation.before.value_or(it.before);
-  const double norm_b = norm(it.b.values);
-  const double relative = norm_b > 0 ? explanation.after * it.norm_a / norm_b : 1;
-  return relative <= it.floor && explanation.after <= kImprovement * before;
-}
 
 Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options) {
   Insight insight;

@@ -31,7 +31,9 @@ struct Case {
   Matrix a, b;
   double before = 0;  // ‖b − a‖ / ‖a‖
   double norm_a = 0;
-  double floor = 0;  // What may be left unexplained, relative to ‖b‖.
+  double floor = 0;    // What may be left unexplained, relative to ‖b‖.
+  double carried = 0;  // The error that came in, where that is more than noise; else 0.
+  bool own = false;    // `a` is what a's way of computing makes of b's own inputs.
   // What was learnt of the step once for all diagnoses; nothing where it is no such step.
   std::shared_ptr<const RotaryStep> rotary;
   std::shared_ptr<const AttentionStep> attention;  // Only where b computes something else than a.
@@ -113,6 +115,12 @@ inline constexpr const Diagnosis* kAll[] = {
 
 }  // namespace diagnoses
 
+// The values of a pair; nothing where they cannot be read.
+std::optional<Case> make_case(const Run& run, const Site& site);
+
+// Sets norm_a and before.
+void measure(Case& it);
+
 // ‖b − model‖ / ‖a‖, the share that a model of b leaves unexplained.
 double left_by(const Case& it, const Matrix& model);
 
@@ -121,5 +129,8 @@ Explanation explained_by(const Case& it, Matrix model);
 
 // Whether what a model leaves is down to the noise and far below what there was.
 bool accepted(const Case& it, const Explanation& explanation);
+
+// Whether it leaves about as much as came in, relative to the size of the model.
+bool near_carried(const Case& it, const Explanation& explanation);
 
 }  // namespace tensordiff

@@ -84,6 +84,18 @@ Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t firs
   return matrix;
 }
 
+Matrix first_tokens(const Matrix& matrix, uint64_t tokens) {
+  Matrix result = matrix;
+  result.tokens = std::min(matrix.tokens, tokens);
+  result.values.clear();
+  for (uint64_t sequence = 0; sequence < matrix.batch; ++sequence)
+    for (uint64_t token = 0; token < result.tokens; ++token) {
+      const auto row = matrix.row(sequence * matrix.tokens + token);
+      result.values.insert(result.values.end(), row.begin(), row.end());
+    }
+  return result;
+}
+
 Matrix like(const Matrix& matrix) {
   Matrix result = matrix;
   std::ranges::fill(result.values, 0.0);

@@ -56,6 +56,9 @@ TokenView by_tokens(const View& view, const Extent& extent);
 Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token = 0,
                            uint64_t values_max = kValuesMax);
 
+// The first tokens of each sequence.
+Matrix first_tokens(const Matrix& matrix, uint64_t tokens);
+
 // An empty matrix of the same shape.
 Matrix like(const Matrix& matrix);
 

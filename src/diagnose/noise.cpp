@@ -192,17 +192,24 @@ void judge_by_replay(const Run& run, Site& site) {
     site.reason = "computed again from its own inputs it comes out otherwise";
 }
 
-void judge_one(Run& run, const std::map<Role, double>& usual, Site& site, double clean_level) {
+// What is known of the run before a site, in execution order.
+struct Before {
+  const std::map<Role, double>& usual;  // Growth.
+  double clean_level = 0;               // The largest error that is noise.
+  std::vector<bool> tainted;            // Of each site: a mistake goes into it, however faint.
+};
+
+void judge_one(Run& run, Site& site, const Before& before) {
   const Diff& diff = site.comparison.diff;
   bool clean = true, finite = true;
   site.error_in = 0;
   for (const std::size_t input : site.inputs) {
     const Site& source = run.sites[input];
-    clean = clean && !source.bug();
+    clean = clean && !source.bug() && !before.tainted[input];
     finite = finite && source.comparison.diff.nonfinite_mismatch == 0;
     site.error_in = std::max(site.error_in, source.error);
   }
-  const double level = clean ? site.error_in : clean_level;
+  const double level = clean ? site.error_in : before.clean_level;
   site.budget = kGrowth * level + steps_of(site.roundoff) * site.roundoff;
   if (site.comparison.status == Status::incomparable)
     site.reason = "the two sides have no common layout";
@@ -214,11 +221,13 @@ void judge_one(Run& run, const std::map<Role, double>& usual, Site& site, double
     judge_by_noise_run(site);
   else
     judge_by_model(site, run.extent, clean);
-  if (clean && diff.equal != diff.compared) judge_by_layers(run, usual, site);
+  if (clean && diff.equal != diff.compared) judge_by_layers(run, before.usual, site);
   if (clean && diff.nonfinite_mismatch == 0) judge_by_replay(run, site);
   const bool within = site.comparison.status <= Status::close;
   site.verdict = !site.reason.empty() ? Verdict::bug : within ? Verdict::match : Verdict::precision;
-  site.created = site.bug() && clean && !site.inputs.empty();
+  // What is no number is made where all that goes in is one, however far that is off.
+  const bool lost_here = diff.nonfinite_mismatch > 0 && finite;
+  site.created = site.bug() && (clean || lost_here) && !site.inputs.empty();
 }
 
 }  // namespace
@@ -262,11 +271,16 @@ void judge(Run& run) {
   });
   if (!run.activations) return;  // Weights do not feed each other: the tolerance judges them.
   const std::map<Role, double> usual = usual_growth(run);
-  double clean_level = 0;
-  for (Site& site : run.sites) {
+  Before before{usual, 0, std::vector<bool>(run.sites.size())};
+  for (std::size_t i = 0; i < run.sites.size(); ++i) {
+    Site& site = run.sites[i];
     if (site.comparison.status == Status::error) continue;
-    judge_one(run, usual, site, clean_level);
-    if (!site.bug()) clean_level = std::max(clean_level, site.error);
+    judge_one(run, site, before);
+    const bool tainted = site.bug() || std::ranges::any_of(site.inputs, [&](std::size_t input) {
+                           return before.tainted[input];
+                         });
+    before.tainted[i] = tainted;
+    if (!tainted) before.clean_level = std::max(before.clean_level, site.error);
   }
 }
 

@@ -40,12 +40,15 @@ constexpr auto kRoleNames = std::to_array<RoleName>({
     {"ln_1", Role::attention_norm},
     {"ln1", Role::attention_norm},
     {"norm1", Role::attention_norm},
+    {"pre_feedforward_layernorm", Role::mlp_norm},
     {"post_attention_layernorm", Role::mlp_norm},
     {"mlp_norm", Role::mlp_norm},
     {"ffn_norm", Role::mlp_norm},
     {"ln_2", Role::mlp_norm},
     {"ln2", Role::mlp_norm},
     {"norm2", Role::mlp_norm},
+    {"q_norm", Role::query_final},
+    {"k_norm", Role::key_final},
     {"attn.c_attn", Role::fused_qkv},
     {"qkv_proj", Role::fused_qkv},
     {"query_key_value", Role::fused_qkv},
@@ -174,7 +177,7 @@ std::vector<std::vector<Role>> sources_of(Role role) {
     case Role::activation:
       return {{Role::up, Role::gate}};
     case Role::mlp_output:
-      return {{Role::activation, Role::up, Role::mlp_norm}};
+      return {{Role::activation, Role::up, Role::mlp_norm}, {Role::up, Role::mlp_norm}};
     case Role::block_output:
       return {{Role::mlp_output}};
     default:
@@ -302,6 +305,18 @@ Extent extent_of(const std::vector<Site>& sites) {
   return extent;
 }
 
+// Where a layer has a norm named for standing before the MLP, the one named for standing behind
+// attention is not it.
+void settle_norms(std::vector<Site>& sites) {
+  const auto named = [](const Site& site, std::string_view ending) {
+    return ends_with_word(lower(bare(site.name_a)), ending);
+  };
+  const bool both = std::ranges::any_of(
+      sites, [&](const Site& site) { return named(site, "pre_feedforward_layernorm"); });
+  for (Site& site : sites)
+    if (both && named(site, "post_attention_layernorm")) site.role = Role::other;
+}
+
 }  // namespace
 
 std::string_view name_of(Role role) { return kRoleWords[static_cast<std::size_t>(role)]; }
@@ -334,6 +349,7 @@ Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
     weights += names_a_weight(bare(site.name_a));
     layered += site.layer.has_value();
   }
+  settle_norms(sites);
   run.activations = !order.empty() || (layered > 0 && 2 * weights < sites.size());
   if (!order.empty())
     sort_by_names(sites, order);

@@ -2,7 +2,8 @@
 // done again on each rank.
 //
 // d = b − a is compared with every tensor x of the same layer and of the last one before it; a
-// factor <d,x> / <x,x> of −1 is a missing sum, of +n one that was made n times more.
+// factor <d,x> / <x,x> of −1 is a missing sum, of +n one that was made n times more. Where the sum
+// itself was not dumped, the norm that reads it shows it.
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/norm_replay.h"
 
 namespace tensordiff {
 namespace {
@@ -23,13 +25,28 @@ bool may_be_summed(const Case& it, const Site& other) {
          other.views.a.elements() == it.site.views.a.elements();
 }
 
+// A norm of what should have been added to the stream, and of nothing else.
+std::optional<Explanation> without_stream(const Case& it) {
+  const std::optional<NormReplay> norm = replay_norm(it.run, it.site);
+  if (!norm || !norm->alone) return std::nullopt;
+  Explanation result;
+  result.text = fmt::format("b normalises the {} alone: the residual sum is left out",
+                            it.site.role == Role::mlp_norm ? "attention output" : "MLP output");
+  result.after = norm->branch_left;
+  result.settled = true;
+  if (norm->branch_made.values.size() == it.b.values.size()) result.model = norm->branch_made;
+  return result;
+}
+
 std::optional<Explanation> examine(const Case& it) {
-  std::optional<Explanation> best;
+  std::optional<Explanation> best = without_stream(it);
+  if (best) return best;
   const Matrix gap =
       filled(it.a, [&](uint64_t row, uint64_t i) { return it.b.row(row)[i] - it.a.row(row)[i]; });
   for (const Site& other : it.run.sites) {
     if (!may_be_summed(it, other)) continue;
-    const Result<Matrix> x = read_matrix(other.views.a, it.run.extent, it.a.first_token);
+    const View& added = it.own ? other.views.b : other.views.a;
+    const Result<Matrix> x = read_matrix(added, it.run.extent, it.a.first_token);
     if (!x.ok() || x.value().values.size() != gap.values.size()) continue;
     const double times = std::round(factor_between(x.value().values, gap.values));
     if (times == 0 || !near(factor_between(x.value().values, gap.values), times, kWholeTolerance))

@@ -140,6 +140,12 @@ Matrix turned(Matrix in, const Rotation& rotation) {
   return in;
 }
 
+Matrix weighted(Matrix in, const Rotation& rotation) {
+  for (std::size_t at = 0; at < in.values.size(); ++at)
+    in.values[at] *= rotation.weight[at % rotation.form.head_dim];
+  return in;
+}
+
 // Sizes a head may have: as the tensors of the step or of its neighbours say, else every divisor.
 std::vector<uint64_t> head_dims(const Case& it, const Matrix& in) {
   const uint64_t features = it.a.features;
@@ -163,19 +169,6 @@ std::vector<RotaryForm> forms_of(const std::vector<uint64_t>& dims) {
         for (const RopePairing pairing : {RopePairing::halves, RopePairing::neighbours})
           if (turned >= 2 && turned % 2 == 0) forms.push_back({dim, turned, pairing, normed});
   return forms;
-}
-
-// The first tokens of each sequence.
-Matrix first_tokens(const Matrix& matrix, uint64_t tokens) {
-  Matrix result = matrix;
-  result.tokens = std::min(matrix.tokens, tokens);
-  result.values.clear();
-  for (uint64_t sequence = 0; sequence < matrix.batch; ++sequence)
-    for (uint64_t token = 0; token < result.tokens; ++token) {
-      const auto row = matrix.row(sequence * matrix.tokens + token);
-      result.values.insert(result.values.end(), row.begin(), row.end());
-    }
-  return result;
 }
 
 // The first form that explains the output; a later one only where it is clearly better. A few
@@ -228,18 +221,23 @@ Rotation learn_rotation(const Matrix& in, const Matrix& out, const RotaryForm& f
   result.weight.assign(form.head_dim, 1);
   result.angles.resize(in.tokens * form.pairs());
   result.strength.resize(result.angles.size());
-  Matrix source = form.normed ? heads_normalised(in, form.head_dim) : in;
+  const Matrix plain = form.normed ? heads_normalised(in, form.head_dim) : in;
   if (form.normed)
-    learn_weights(source, out, result);
+    learn_weights(plain, out, result);
   else
-    learn_gain(source, out, result);
-  for (std::size_t at = 0; at < source.values.size(); ++at)
-    source.values[at] *= result.weight[at % form.head_dim];
+    learn_gain(plain, out, result);
+  Matrix source = weighted(plain, result);
   learn_angles(source, out, result);
   result.model = turned(std::move(source), result);
   const double size = norm(out.values);
   result.left = size > 0 ? distance(result.model.values, out.values) / size : 1;
   return result;
+}
+
+Matrix rotate(const Matrix& in, const Rotation& rotation) {
+  const RotaryForm& form = rotation.form;
+  return turned(weighted(form.normed ? heads_normalised(in, form.head_dim) : in, rotation),
+                rotation);
 }
 
 std::shared_ptr<const RotaryStep> learn_step(const Case& it) {

@@ -49,6 +49,9 @@ struct Rotation {
 
 Rotation learn_rotation(const Matrix& in, const Matrix& out, const RotaryForm& form);
 
+// What a rotation that was learnt makes of another input.
+Matrix rotate(const Matrix& in, const Rotation& rotation);
+
 // An angle brought to −π … π.
 double wrapped(double angle);
 

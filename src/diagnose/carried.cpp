@@ -1,0 +1,187 @@
+#include "diagnose/carried.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "diagnose/fit.h"
+#include "diagnose/norms.h"
+
+namespace tensordiff {
+namespace {
+
+// A transform that takes away so much of an input's error, too, came in with it.
+constexpr double kExplainsInput = 0.8;
+// A factor must be so far from those of the inputs.
+constexpr double kFactorApart = 1.25;
+constexpr double kFactorApartOfMlp = 1.6;
+// Growth beyond what weights make of a difference, and growth that is nothing special.
+constexpr double kOutgrown = 4;
+constexpr double kOrdinary = 2.5;
+constexpr double kErrorGrown = 1.5;  // In the usual norm, which counts factors, too.
+constexpr double kMostTokens = 0.9;
+constexpr double kFarApart = 0.3;
+constexpr double kUnrelated = 1;
+constexpr double kNearMost = 0.5;  // Where more comes in, little is left to be told.
+
+// The same diagnosis on what came in.
+bool explains_input(const Case& it, const Diagnosis& diagnosis) {
+  return std::ranges::any_of(it.site.inputs, [&](std::size_t index) {
+    const Site& input = it.run.sites[index];
+    std::optional<Case> in = input.bug() ? make_case(it.run, input) : std::nullopt;
+    if (!in) return false;
+    in->carried = INFINITY;
+    const std::optional<Explanation> found = diagnosis.examine(*in);
+    return found && found->after <= kExplainsInput * in->before;
+  });
+}
+
+std::optional<double> factor_of(const Explanation& explanation) {
+  for (const Parameter& parameter : explanation.parameters)
+    if (parameter.name == "factor" && std::holds_alternative<double>(parameter.value))
+      return std::get<double>(parameter.value);
+  return std::nullopt;
+}
+
+// Whether a factor is none that the inputs have, nor what an MLP, which multiplies them with each
+// other, makes of theirs.
+bool own_factor(const Case& it, double factor) {
+  double least = 1, most = 1;
+  for (const std::size_t index : it.site.inputs) {
+    const std::optional<Case> in = make_case(it.run, it.run.sites[index]);
+    if (!in) return false;
+    const double of_input = factor_between(in->a.values, in->b.values);
+    const double size = norm(in->b.values) / std::max(norm(in->a.values), 1e-300);
+    for (const double usual : {of_input, of_input * of_input, size, size * size}) {
+      least = std::min(least, usual);
+      most = std::max(most, usual);
+    }
+  }
+  const double apart = it.site.role == Role::mlp_output ? kFactorApartOfMlp : kFactorApart;
+  return factor < (least < 0 ? least * apart : least / apart) || factor > apart * most;
+}
+
+// How large what is unrelated to a is in b, next to what is related: 0 is nothing, and factors do
+// not count.
+double unrelated(std::optional<double> cosine) {
+  constexpr double kMost = 1e3;
+  if (!cosine || *cosine <= 0) return kMost;
+  return std::min(kMost, std::sqrt(std::max(0.0, 1 - *cosine * *cosine)) / *cosine);
+}
+
+double unrelated(const Site& site) { return unrelated(site.comparison.diff.cosine); }
+
+// The same for each token.
+std::vector<double> unrelated_tokens(const Run& run, const Site& site) {
+  const Result<Matrix> a = read_matrix(site.views.a, run.extent);
+  const Result<Matrix> b = read_matrix(site.views.b, run.extent);
+  std::vector<double> shares;
+  if (!a.ok() || !b.ok() || a.value().values.size() != b.value().values.size()) return shares;
+  for (uint64_t row = 0; row < a.value().rows(); ++row) {
+    const auto of_a = a.value().row(row), of_b = b.value().row(row);
+    const double size = norm(of_b);
+    shares.push_back(unrelated(size > 0 ? factor_between(of_a, of_b) * norm(of_a) / size : 0));
+  }
+  return shares;
+}
+
+// Steps that compute each token from the same token of one input.
+bool of_one_input(const Site& site) {
+  switch (site.role) {
+    case Role::query:
+    case Role::key:
+    case Role::value:
+    case Role::gate:
+    case Role::up:
+    case Role::attention_output:
+    case Role::mlp_output:
+      return !site.inputs.empty();
+    default:
+      return false;
+  }
+}
+
+// How far errors grow at steps of this kind, and at those that read the same.
+double usual_growth(const Run& run, const Site& site) {
+  std::vector<double> growths;
+  double most = 1;
+  for (const Site& other : run.sites) {
+    if (&other == &site || !other.bug() || !of_one_input(other)) continue;
+    const double growth = unrelated(other) / std::max(unrelated(run.sites[other.inputs[0]]), 1e-9);
+    if (other.role == site.role) growths.push_back(growth);
+    if (other.inputs == site.inputs) most = std::max(most, growth);
+  }
+  if (growths.empty()) return most;
+  std::ranges::nth_element(growths, growths.begin() + std::ssize(growths) / 2);
+  return std::max(most, growths[growths.size() / 2]);
+}
+
+bool moves_tokens(const Diagnosis& diagnosis) {
+  return diagnosis.layout || &diagnosis == &diagnoses::token_shift ||
+         &diagnosis == &diagnoses::row_permutation;
+}
+
+}  // namespace
+
+double carried_into(const Run& run, const Site& site) {
+  double level = site.error_in;
+  if (!is_norm(site.role) && site.role != Role::block_output) return level;
+  for (const Site& other : run.sites) {
+    if (&other == &site) break;
+    const bool recent =
+        other.layer == site.layer || !site.layer || !other.layer || *other.layer + 1 == *site.layer;
+    if (recent && other.role != Role::setting) level = std::max(level, other.error);
+  }
+  return level;
+}
+
+bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation) {
+  if (explanation.settled) return true;
+  // A norm makes factors and offsets of its own of what comes in.
+  if (is_norm(it.site.role) && !moves_tokens(diagnosis)) return false;
+  const std::optional<double> factor = factor_of(explanation);
+  if (&diagnosis == &diagnoses::scale && factor)
+    return near_carried(it, explanation) && own_factor(it, *factor);
+  return accepted(it, explanation) && !explains_input(it, diagnosis);
+}
+
+Outgrown outgrown_tokens(const Run& run, const Site& site) {
+  Outgrown result;
+  if (!of_one_input(site) || site.error < kErrorGrown * site.error_in) return result;
+  const double usual = usual_growth(run, site);
+  const std::vector<double> out = unrelated_tokens(run, site);
+  const std::vector<double> in = unrelated_tokens(run, run.sites[site.inputs[0]]);
+  if (out.size() != in.size()) return result;
+  std::size_t ordinary = 0, near_before = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const double level = std::max(usual * in[i], site.budget);
+    const bool beyond = out[i] > std::max(kFarApart, kOutgrown * level);
+    if (beyond) result.tokens.push_back(i);
+    near_before += beyond && level < kNearMost && out[i] > kUnrelated;
+    ordinary += out[i] <= kOrdinary * level;
+  }
+  const std::size_t many = result.tokens.size();
+  result.all = static_cast<double>(many) >= kMostTokens * static_cast<double>(out.size());
+  // A part stands out only where the others are as they should be, and where it was right before.
+  const bool part = 2 * many <= out.size() && many + ordinary >= out.size() && near_before == many;
+  if (!result.all && !part) result.tokens.clear();
+  return result;
+}
+
+Explanation outgrown_region(const Case& it, const Outgrown& outgrown) {
+  Explanation result;
+  result.text = fmt::format("what did not come in is confined to tokens {} of {}",
+                            ranges_text(outgrown.tokens), it.a.rows());
+  result.parameters = {{"axis", std::string("tokens")}, {"slices", outgrown.tokens}};
+  double outside = 0;
+  for (uint64_t row = 0; row < it.a.rows(); ++row) {
+    const double gap = distance(it.a.row(row), it.b.row(row));
+    if (!std::ranges::binary_search(outgrown.tokens, row)) outside += gap * gap;
+  }
+  result.after = it.norm_a > 0 ? std::sqrt(outside) / it.norm_a : 0;
+  result.confidence = 0.8;
+  return result;
+}
+
+}  // namespace tensordiff

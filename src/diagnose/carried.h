@@ -1,0 +1,31 @@
+// A second mistake behind a first one.
+//
+// What goes into a step differs already, so that its output does, too. Where the step can be
+// computed again from b's own inputs, that tells. Elsewhere an error of its own shows where one
+// transform brings the difference down to what came in, though it explains nothing of what came in;
+// or where every token is farther off than what came in accounts for.
+
+#pragma once
+
+#include "diagnose/diagnosis.h"
+
+namespace tensordiff {
+
+// The error that comes into a step, through the residual stream as well.
+double carried_into(const Run& run, const Site& site);
+
+// Whether an explanation of a step whose inputs differ tells of a mistake made there.
+bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation);
+
+// Tokens that are off by far more than what comes in, and more than at steps of this kind. None
+// where no step made them so.
+struct Outgrown {
+  std::vector<uint64_t> tokens;  // Of all sequences.
+  bool all = false;              // Nearly all of them are.
+};
+Outgrown outgrown_tokens(const Run& run, const Site& site);
+
+// That the difference which did not come in is confined to these.
+Explanation outgrown_region(const Case& it, const Outgrown& outgrown);
+
+}  // namespace tensordiff

@@ -1,0 +1,82 @@
+// One pair with its values, and when a model of it is good enough.
+
+#include <algorithm>
+#include <cmath>
+
+#include "diagnose/attention.h"
+#include "diagnose/diagnosis.h"
+#include "diagnose/fit.h"
+#include "diagnose/rotation.h"
+
+namespace tensordiff {
+namespace {
+
+// A transform counts only if it takes away most of the error.
+constexpr double kImprovement = 0.3;
+// Of what is left where the inputs differ, no more than came in; and it must take away much.
+constexpr double kCarriedGrowth = 1.5;
+constexpr double kCarriedMost = 0.8;  // What leaves more tells nothing.
+constexpr double kCarriedImprovement = 0.6;
+
+// Where to read a tensor that is too large to hold: its start, or the neighbourhood of the largest
+// difference where that lies beyond it.
+uint64_t window_of(const Site& site, const Extent& extent) {
+  const TokenView tokens = by_tokens(site.views.a, extent);
+  const std::vector<uint64_t>& at = site.comparison.diff.max_abs_at;
+  const uint64_t kept = kValuesMax / std::max<uint64_t>(1, tokens.batch * tokens.features);
+  const auto axis = std::ranges::find(site.views.a.shape, tokens.tokens);
+  const auto index = static_cast<std::size_t>(axis - site.views.a.shape.begin());
+  if (tokens.tokens <= kept || index >= at.size() || at[index] < kept) return 0;
+  return at[index] - std::min(at[index], kept / 2);
+}
+
+}  // namespace
+
+void measure(Case& it) {
+  it.norm_a = norm(it.a.values);
+  it.before = it.norm_a > 0 ? distance(it.a.values, it.b.values) / it.norm_a : 1;
+}
+
+std::optional<Case> make_case(const Run& run, const Site& site) {
+  if (!site.compared()) return std::nullopt;
+  const uint64_t first = window_of(site, run.extent);
+  Result<Matrix> a = read_matrix(site.views.a, run.extent, first);
+  Result<Matrix> b = read_matrix(site.views.b, run.extent, first);
+  if (!a.ok() || !b.ok()) return std::nullopt;
+  Case it(run, site, std::move(a).value(), std::move(b).value());
+  measure(it);
+  it.floor =
+      site.created || site.inputs.empty() ? site.budget : std::max(site.budget, 2 * site.error_in);
+  it.rotary = learn_step(it);
+  it.attention = wrong_attention(it);
+  return it;
+}
+
+double left_by(const Case& it, const Matrix& model) {
+  return it.norm_a > 0 ? distance(it.b.values, model.values) / it.norm_a : 1;
+}
+
+Explanation explained_by(const Case& it, Matrix model) {
+  Explanation result;
+  result.after = left_by(it, model);
+  result.model = std::move(model);
+  return result;
+}
+
+bool near_carried(const Case& it, const Explanation& explanation) {
+  const double size = norm(explanation.model ? explanation.model->values : it.b.values);
+  const double most = std::min(kCarriedGrowth * it.carried, kCarriedMost);
+  return size > 0 && explanation.after * it.norm_a / size <= most;
+}
+
+bool accepted(const Case& it, const Explanation& explanation) {
+  if (explanation.settled) return true;
+  const double before = explanation.before.value_or(it.before);
+  if (it.carried > 0)
+    return near_carried(it, explanation) && explanation.after <= kCarriedImprovement * before;
+  const double norm_b = norm(it.b.values);
+  const double relative = norm_b > 0 ? explanation.after * it.norm_a / norm_b : 1;
+  return relative <= it.floor && explanation.after <= kImprovement * before;
+}
+
+}  // namespace tensordiff

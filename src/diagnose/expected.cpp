@@ -1,0 +1,124 @@
+#include "diagnose/expected.h"
+
+#include <algorithm>
+
+#include "diagnose/activation.h"
+#include "diagnose/attention.h"
+#include "diagnose/fit.h"
+#include "diagnose/norm_replay.h"
+#include "diagnose/norms.h"
+#include "diagnose/rotation.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr double kNoiseRoundoffs = 16;
+// What the same epsilon makes of tokens of another size.
+constexpr double kEpsilonMin = 1e-3;
+// Angles of far positions are off by more than rounding.
+constexpr double kTurnMin = 1e-3;
+
+std::optional<Matrix> read(const Run& run, const Site* site, View AlignedPair::*side) {
+  if (!site) return std::nullopt;
+  Result<Matrix> matrix = read_matrix(site->views.*side, run.extent);
+  if (!matrix.ok()) return std::nullopt;
+  return std::move(matrix).value();
+}
+
+double gap_between(const Matrix& made, const Matrix& out) {
+  const double size = norm(out.values);
+  return size > 0 ? distance(made.values, out.values) / size : 1;
+}
+
+// From what a's way leaves of a's own output.
+Expected judged(Matrix made, Matrix b, double own, double least) {
+  Expected result;
+  result.left = gap_between(made, b);
+  result.floor = std::max(4 * own, least);
+  result.made = std::move(made);
+  result.b = std::move(b);
+  return result;
+}
+
+std::optional<Expected> rotated(const Run& run, const Site& site) {
+  auto a = read(run, &site, &AlignedPair::a), b = read(run, &site, &AlignedPair::b);
+  if (!a || !b) return std::nullopt;
+  const Role from = site.role == Role::query_final ? Role::query : Role::key;
+  const auto in = read(run, find_role(run, site, from), &AlignedPair::b);
+  const auto step = learn_step(Case(run, site, std::move(*a), *b));
+  if (!step || !in || in->values.size() != b->values.size()) return std::nullopt;
+  return judged(rotate(*in, step->a), std::move(*b), step->a.left,
+                std::max(kTurnMin, kNoiseRoundoffs * site.roundoff));
+}
+
+// The terms of a sum, where a's output is their sum.
+std::optional<Expected> summed(const Run& run, const Site& site,
+                               const std::vector<const Site*>& terms) {
+  Matrix out[2], sum[2];
+  int at = 0;
+  for (const auto side : {&AlignedPair::a, &AlignedPair::b}) {
+    auto whole = read(run, &site, side);
+    if (!whole) return std::nullopt;
+    sum[at] = like(*whole);
+    for (const Site* term : terms) {
+      const auto part = read(run, term, side);
+      if (!part || part->values.size() != whole->values.size()) return std::nullopt;
+      for (std::size_t i = 0; i < part->values.size(); ++i) sum[at].values[i] += part->values[i];
+    }
+    out[at++] = std::move(*whole);
+  }
+  const double own = gap_between(sum[0], out[0]), noise = kNoiseRoundoffs * site.roundoff;
+  if (own > noise) return std::nullopt;
+  return judged(std::move(sum[1]), std::move(out[1]), own, noise);
+}
+
+std::optional<Expected> stream_summed(const Run& run, const Site& site) {
+  Site before;
+  before.layer = site.layer ? std::optional(*site.layer - 1) : std::nullopt;
+  return summed(
+      run, site,
+      {find_role(run, before, Role::block_output), find_role(run, site, Role::attention_output),
+       find_role(run, site, Role::mlp_output)});
+}
+
+std::optional<Expected> activated(const Run& run, const Site& site) {
+  const ActivationFunction* function = function_of(run, site, &AlignedPair::a);
+  const auto in = read(run, activation_input(run, site), &AlignedPair::b);
+  auto b = read(run, &site, &AlignedPair::b);
+  if (!function || !in || !b || in->values.size() != b->values.size()) return std::nullopt;
+  Matrix made = *in;
+  std::ranges::transform(made.values, made.values.begin(), function->value);
+  return judged(std::move(made), std::move(*b), 0, activation_limit(site));
+}
+
+std::optional<Expected> normalised(const Run& run, const Site& site) {
+  std::optional<NormReplay> norm = replay_norm(run, site);
+  if (!norm) return std::nullopt;
+  Expected result = judged(std::move(norm->made), std::move(norm->b), norm->own,
+                           std::max(kEpsilonMin, kNoiseRoundoffs * site.roundoff));
+  if (norm->alone) result.left = 1;
+  return result;
+}
+
+}  // namespace
+
+std::optional<Expected> expected_of(const Run& run, const Site& site) {
+  if (!site.compared()) return std::nullopt;
+  switch (site.role) {
+    case Role::query_final:
+    case Role::key_final:
+      return rotated(run, site);
+    case Role::value_final:
+      return summed(run, site, {find_role(run, site, Role::value)});
+    case Role::attention:
+      return attended(run, site);
+    case Role::activation:
+      return activated(run, site);
+    case Role::block_output:
+      return stream_summed(run, site);
+    default:
+      return is_norm(site.role) ? normalised(run, site) : std::nullopt;
+  }
+}
+
+}  // namespace tensordiff

@@ -195,6 +195,7 @@ std::optional<Expected> attended(const Run& run, const Site& site) {
   Expected result;
   result.left = step->before;
   result.floor = step->floor;
+  if (result.met()) return result;
   const uint64_t tokens = std::min(step->b.query.tokens, affordable_tokens(step->b));
   step->rows.clear();
   for (uint64_t row = 0; row < step->b.query.rows(); ++row)

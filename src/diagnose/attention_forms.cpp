@@ -18,8 +18,7 @@ constexpr double kClearlyBetter = 0.8;
 constexpr std::size_t kFewRows = 3;  // Enough to tell most forms off.
 constexpr double kCaps[] = {50, 30, 20};
 constexpr double kBases[] = {1e4, 5e5, 1e6, 1e5, 1e3, 5e6, 1e7};
-// A form with RoPE is found on these first tokens, which see no later ones.
-constexpr uint64_t kTokensTurned = 32;
+constexpr uint64_t kFirstTokens = 32;
 constexpr int kBaseTurns = 24;
 constexpr double kBaseNear = 0.3;  // A base this near leaves less than a form without RoPE.
 constexpr double kGolden = 0.6180339887498949;
@@ -137,12 +136,12 @@ struct Search {
   }
 };
 
-LearntAttention without_rope(const Case& it, const AttentionInputs& in) {
+// Tries the plausible forms that mask what comes later, or those that do not.
+LearntAttention without_rope(const Case& it, Search search, bool masked) {
   const double exact = kExact * roundoff_of(it.site.views.a);
-  Search search{in, it.a};
   search.best.left = kWorthTrying;
-  for (const AttentionForm& form : plausible_forms(it, in)) {
-    search.consider(form);
+  for (const AttentionForm& form : plausible_forms(it, search.in)) {
+    if (form.masked == masked) search.consider(form);
     if (search.best.left <= exact) return search.best;
   }
   if (search.best.rows.empty()) return search.best;
@@ -196,29 +195,33 @@ void refine_base(Search& search) {
 }
 
 // Positions are told from queries and keys by attention itself, where both were dumped before it.
-LearntAttention with_rope(const Case& it, const AttentionInputs& whole) {
-  const uint64_t tokens = std::min(kTokensTurned, whole.query.tokens);
-  const AttentionInputs in = {first_tokens(whole.query, tokens), first_tokens(whole.key, tokens),
-                              first_tokens(whole.value, tokens)};
-  const Matrix out = first_tokens(it.a, tokens);
-  Search search{in, out};
+LearntAttention with_rope(const Case& it, Search search) {
   search.best.left = kBaseNear;
-  for (const AttentionForm& plain : plausible_heads(it, in))
+  for (const AttentionForm& plain : plausible_heads(it, search.in))
     for (const AttentionForm& form : with_positions(it, plain)) search.consider(form);
   if (search.best.rows.empty()) return search.best;
   for (const AttentionForm& form : with_caps(it, search.best.form)) search.consider(form);
   if (search.best.left > own_fit(roundoff_of(it.site.views.a)) && search.best.form.turned > 0)
     refine_base(search);
-  LearntAttention best = search.best;
-  best.rows = rows_to_replay(whole, best.form.heads);
-  // A window shows on later tokens only.
-  Search among{whole, it.a, best};
-  among.best.left = replay_error(turned(whole, best.form), best.form, it.a, best.rows);
-  for (const uint64_t window : plausible_windows(it, whole)) {
-    best.form.window = window;
-    among.consider(best.form);
+  return search.best;
+}
+
+// Whether queries and keys are said to be as attention reads them.
+bool after_rope(const Case& it) {
+  const Site* query = find_role(it.run, it.site, Role::query_final);
+  return query && query->name_a.ends_with("_final");
+}
+
+// A form that was found on the first tokens, on all of them. A window shows on later ones only.
+LearntAttention on_all_tokens(const Case& it, const AttentionInputs& in, LearntAttention form) {
+  form.rows = rows_to_replay(in, form.form.heads);
+  form.left = replay_error(turned(in, form.form), form.form, it.a, form.rows);
+  Search search{in, it.a, form};
+  for (const uint64_t window : plausible_windows(it, in)) {
+    form.form.window = window;
+    search.consider(form.form);
   }
-  return among.best;
+  return search.best;
 }
 
 }  // namespace
@@ -238,11 +241,19 @@ AttentionInputs turned(const AttentionInputs& in, const AttentionForm& form) {
 
 std::optional<LearntAttention> learn_form(const Case& it, const AttentionInputs& in) {
   const double roundoff = roundoff_of(it.site.views.a);
-  LearntAttention learnt = without_rope(it, in);
-  if (learnt.left > kExact * roundoff) {
-    LearntAttention other = with_rope(it, in);
+  // The first tokens see no later ones, and cost little.
+  const uint64_t tokens = std::min(kFirstTokens, in.query.tokens);
+  const AttentionInputs first = {first_tokens(in.query, tokens), first_tokens(in.key, tokens),
+                                 first_tokens(in.value, tokens)};
+  const Matrix out = first_tokens(it.a, tokens);
+  LearntAttention learnt = without_rope(it, {first, out}, true);
+  if (learnt.left > kExact * roundoff && !after_rope(it)) {
+    LearntAttention other = with_rope(it, {first, out});
     if (learnt.rows.empty() || other.left < kClearlyBetter * learnt.left) learnt = std::move(other);
   }
+  if (!learnt.rows.empty()) learnt = on_all_tokens(it, in, std::move(learnt));
+  if (learnt.rows.empty() || learnt.left > own_fit(roundoff))
+    learnt = without_rope(it, {in, it.a}, false);
   if (learnt.rows.empty() || learnt.left > own_fit(roundoff)) return std::nullopt;
   return learnt;
 }

@@ -11,6 +11,7 @@
 namespace tensordiff {
 namespace {
 
+constexpr double kSuspicious = 1.2;
 // A transform that takes away so much of an input's error, too, came in with it.
 constexpr double kExplainsInput = 0.8;
 // A factor must be so far from those of the inputs.
@@ -134,6 +135,17 @@ double carried_into(const Run& run, const Site& site) {
     if (recent && other.role != Role::setting) level = std::max(level, other.error);
   }
   return level;
+}
+
+bool worth_a_look(const Run& run, const Site& site) {
+  if (site.error > kSuspicious * carried_into(run, site)) return true;
+  const double size = site.comparison.diff.norm_ratio.value_or(1);
+  double least = 1, most = 1;
+  for (const std::size_t input : site.inputs) {
+    const double of_input = run.sites[input].comparison.diff.norm_ratio.value_or(1);
+    least = std::min(least, of_input), most = std::max(most, of_input);
+  }
+  return size > kSuspicious * most || size * kSuspicious < least;
 }
 
 bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation) {

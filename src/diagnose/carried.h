@@ -11,6 +11,10 @@
 
 namespace tensordiff {
 
+// Whether anything speaks for an error of its own: the output is farther off than what comes in, or
+// of another size.
+bool worth_a_look(const Run& run, const Site& site);
+
 // The error that comes into a step, through the residual stream as well.
 double carried_into(const Run& run, const Site& site);
 

@@ -14,6 +14,7 @@
 #include "diagnose/expected.h"
 #include "diagnose/heads.h"
 #include "diagnose/noise.h"
+#include "diagnose/norms.h"
 
 namespace tensordiff {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 // Explaining is for reading; after so many it is enough, and it must not outlast the comparison.
 constexpr std::size_t kExplainedMax = 24;
 constexpr std::size_t kConventionsMax = 1024;
-constexpr std::size_t kCarriedMax = 400;  // Sites with bad inputs that are looked into.
+constexpr std::size_t kLooksMax = 48;  // Sites with bad inputs that a alone can tell something of.
 // An error on top of a carried one must stand out of it so much to be told from it.
 constexpr double kStandsOut = 3;
 // A convention is undone by what reads it: the error there is that before, grown as noise grows.
@@ -114,7 +115,7 @@ std::optional<Finding> found_by_growth(const Case& it) {
 Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site& site) {
   Told told;
   std::optional<Expected> expected = expected_of(run, site);
-  if (expected && expected->met()) return told;
+  if (expected ? expected->met() : !worth_a_look(run, site)) return told;
   std::optional<Case> it = make_case(run, site);
   if (!it) return told;
   if (expected) {
@@ -234,9 +235,15 @@ void blame_sums(Run& run) {
   }
 }
 
+// Steps that b's own inputs tell of.
+bool computed_again(Role role) {
+  return is_norm(role) || (role >= Role::query_final && role <= Role::attention) ||
+         role == Role::activation || role == Role::block_output;
+}
+
 void explain_created(const Run& run, const DiagnoseOptions& options, Insight& insight) {
   std::vector<Task> tasks;
-  std::size_t explained = 0, carried = 0;
+  std::size_t explained = 0, looks = 0;
   for (const Site& site : run.sites) {
     if (!site.bug()) continue;
     const bool made_here = site.created || site.inputs.empty() || tasks.empty();
@@ -244,7 +251,9 @@ void explain_created(const Run& run, const DiagnoseOptions& options, Insight& in
     if (made_here && explained++ < kExplainedMax) wanted = [](const Diagnosis&) { return true; };
     // Where b is no number, the step that made it one has been told.
     const bool lost = site.comparison.diff.nonfinite_mismatch > 0;
-    if (!made_here && (lost || carried++ >= kCarriedMax)) continue;
+    const bool looked_at =
+        computed_again(site.role) || (worth_a_look(run, site) && looks++ < kLooksMax);
+    if (!made_here && (lost || !looked_at)) continue;
     tasks.push_back({&site, std::move(wanted), !made_here});
   }
   const std::vector<bool> found = explain_all(run, options, tasks, insight);

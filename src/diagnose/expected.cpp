@@ -12,6 +12,7 @@
 namespace tensordiff {
 namespace {
 
+constexpr uint64_t kValuesRead = uint64_t{1} << 16;  // Of every step behind a mistake.
 constexpr double kNoiseRoundoffs = 16;
 // What the same epsilon makes of tokens of another size.
 constexpr double kEpsilonMin = 1e-3;
@@ -20,7 +21,7 @@ constexpr double kTurnMin = 1e-3;
 
 std::optional<Matrix> read(const Run& run, const Site* site, View AlignedPair::*side) {
   if (!site) return std::nullopt;
-  Result<Matrix> matrix = read_matrix(site->views.*side, run.extent);
+  Result<Matrix> matrix = read_matrix(site->views.*side, run.extent, 0, kValuesRead);
   if (!matrix.ok()) return std::nullopt;
   return std::move(matrix).value();
 }

@@ -13,7 +13,8 @@
 namespace tensordiff {
 
 struct Expected {
-  Matrix made, b;    // What should have come out, and what did; the first tokens.
+  // What should have come out, and what did; the first tokens. Empty where that is the same.
+  Matrix made, b;
   double left = 0;   // ‖b − made‖ / ‖b‖
   double floor = 0;  // What rounding leaves of it.
 

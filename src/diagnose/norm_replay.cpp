@@ -9,10 +9,10 @@
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kTokensMax = 48;
+constexpr uint64_t kTokensMax = 32;
 constexpr uint64_t kTokensMin = 6;
-constexpr uint64_t kFeaturesTold = 256;  // Enough to find the factors of the tokens.
-constexpr int kTurns = 200;
+constexpr uint64_t kFeaturesTold = 128;  // Enough to find the factors of the tokens.
+constexpr int kTurns = 100;
 constexpr double kSettled = 0.98;  // A turn that leaves more than this of it is one of the last.
 // What a's own norm may leave of a: a few roundoffs of the three tensors.
 constexpr double kOwnRoundoffs = 8;
@@ -235,14 +235,32 @@ Matrix with_stream_of_a(const NormParts& a, const NormFactors& of_a, const NormP
   return made;
 }
 
+// The usual case, and the quick one: a's weights make b's output of b's inputs.
+std::optional<NormReplay> by_weights_of_a(const NormParts& a, const NormFactors& of_a, NormParts& b,
+                                          double roundoff) {
+  NormReplay replay;
+  replay.own = of_a.left;
+  NormFactors of_b = of_a;
+  fit_tokens(b, of_b);
+  replay.branch_left = left_of(branch_part(b, of_b), b.out);
+  replay.made = made_by(b, of_b);
+  normalise_like(a.out, of_a, replay.made);
+  replay.left = left_of(replay.made, b.out);
+  const double noise = std::max(4 * replay.own, 16 * roundoff);
+  if (replay.left > noise || replay.branch_left < std::max(kNoStream, noise)) return std::nullopt;
+  replay.b = std::move(b.out);
+  return replay;
+}
+
 std::optional<NormReplay> replayed(const NormParts& a, NormParts& b, double roundoff) {
-  const double exact = 2 * roundoff;
+  const double exact = 0.25 * roundoff;
   const NormFactors of_a = factors_of(a, exact);
   if (of_a.left > own_fit(roundoff)) return std::nullopt;
   // Both must show in a, or their weights are not known.
   const double branch_of_a = left_of(branch_part(a, of_a), a.out);
   if (branch_of_a < kShareMin || branch_of_a > 1 - kShareMin) return std::nullopt;
-  NormFactors of_b = factors_of(b, exact);
+  if (std::optional<NormReplay> same = by_weights_of_a(a, of_a, b, roundoff)) return same;
+  const NormFactors of_b = factors_of(b, exact);
   NormReplay replay;
   replay.own = of_a.left;
   replay.branch_made = branch_part(b, of_b);

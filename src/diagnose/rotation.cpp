@@ -244,8 +244,10 @@ std::shared_ptr<const RotaryStep> learn_step(const Case& it) {
   const std::optional<Role> role = input_role(it.site.role);
   const Site* source = role ? find_role(it.run, it.site, *role) : nullptr;
   if (!source || it.a.tokens < 2) return nullptr;
-  const Result<Matrix> in_a = read_matrix(source->views.a, it.run.extent, it.a.first_token);
-  const Result<Matrix> in_b = read_matrix(source->views.b, it.run.extent, it.a.first_token);
+  const auto read = [&](const View& view) {
+    return read_matrix(view, it.run.extent, it.a.first_token, it.a.values.size());
+  };
+  const Result<Matrix> in_a = read(source->views.a), in_b = read(source->views.b);
   if (!in_a.ok() || !in_b.ok() || in_a.value().values.size() != it.a.values.size() ||
       in_b.value().values.size() != it.b.values.size())
     return nullptr;

@@ -51,8 +51,9 @@ const script = async () => (await client.send('Performance.getMetrics')).metrics
 const before = await script();
 await page.evaluate(async (frames) => {
   const list = document.querySelector('.rows');
+  const height = list.scrollHeight;
   for (let i = 0; i < frames; i++) {
-    list.scrollTop = (list.scrollHeight * i) / frames;
+    list.scrollTop = (height * i) / frames;
     await new Promise((done) => requestAnimationFrame(done));
   }
 }, FRAMES);

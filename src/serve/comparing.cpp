@@ -1,8 +1,6 @@
 // How a session is compared: open, pair up and show the names, measure and show the numbers, keep
 // the results.
 
-#include <malloc.h>
-
 #include <atomic>
 #include <chrono>
 
@@ -27,13 +25,6 @@ Results names_only(const Pairing& pairing, const Report& report) {
     results.singles.push_back(std::move(single));
   }
   return results;
-}
-
-// A comparison of very many tensors leaves freed memory in pieces everywhere: back to the system.
-void give_back_memory() {
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
 }
 
 // Takes over the final rows, and marks those that explaining changed.
@@ -132,6 +123,7 @@ Result<void> Sessions::run(Session& session, bool reload) {
   const tensordiff::Request request = TRY(request_for(settings));
   Pairing made = TRY(pair_up(std::move(inputs.a), std::move(inputs.b), request));
   if (called_off()) return Error("cancelled");
+  give_back_memory();
 
   // The names are known: show them. With very many pairs, rows are what takes memory; the session
   // has them, and whoever looks at values needs only both sides and the matching.

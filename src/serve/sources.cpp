@@ -1,5 +1,6 @@
 #include "serve/sources.h"
 
+#include <malloc.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -49,6 +50,12 @@ std::vector<FileFacts> files_of(const std::string& path) {
 
 }  // namespace
 
+void give_back_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 void Hash::add(std::string_view text) {
   for (const char letter : text) {
     state_ ^= static_cast<unsigned char>(letter);
@@ -93,6 +100,7 @@ Result<Source::Opened> Source::load(const OpenOptions& options) {
   Catalog catalog = std::move(read).value();
   catalog.path = name_;
   opened.catalog = std::make_shared<const Catalog>(std::move(catalog));
+  give_back_memory();
   opened_ = opened;
   return opened;
 }

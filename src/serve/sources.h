@@ -22,6 +22,9 @@ namespace tensordiff::serve {
 // Tells whether files changed: their names, sizes and times. Empty where there is nothing.
 std::string fingerprint_of(const std::string& path);
 
+// Very many tensors leave freed memory in pieces everywhere: back to the system with it.
+void give_back_memory();
+
 // A short text that is another one for other input, as far as chance allows.
 class Hash {
  public:

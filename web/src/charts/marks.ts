@@ -68,9 +68,15 @@ export function drawPoints(plot: uPlot, points: readonly Point[]) {
     ctx.fillStyle = colour;
     ctx.strokeStyle = colour;
     ctx.globalAlpha = kind === 'nc' ? 1 : 0.82;
+    // Of marks on one pixel one is seen: a few thousand are drawn, however many pairs there are.
+    const drawn = new Set<number>();
     points.forEach((point, i) => {
-      if (point.kind === kind)
-        drawMark(ctx, kind, plot.valToPos(i, 'x', true), heightOf(plot, point.value), size);
+      if (point.kind !== kind) return;
+      const [x, y] = [plot.valToPos(i, 'x', true), heightOf(plot, point.value)];
+      const pixel = Math.round(x) * 65_536 + Math.round(y);
+      if (drawn.has(pixel)) return;
+      drawn.add(pixel);
+      drawMark(ctx, kind, x, y, size);
     });
   }
   ctx.globalAlpha = 1;

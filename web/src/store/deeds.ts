@@ -3,7 +3,8 @@ import type { Deed } from '../dnd/machine';
 import { moved } from '../dnd/machine';
 import * as api from '../net/api';
 import { ApiError } from '../net/http';
-import { failed, groupLabelOf, refresh, rerun } from './session';
+import { labelOf } from '../tree/flatten';
+import { failed, refresh, rerun } from './session';
 import * as state from './state';
 import { classOfCode } from './status';
 
@@ -18,11 +19,8 @@ export function open(id: number) {
 
 function reveal(row: number) {
   if (state.flat.value.codes.includes(row)) return;
-  const before = state.closed.value;
-  state.closed.value = new Set();
-  const label = groupLabelOf(row);
-  const next = new Set(before);
-  if (label !== null) next.delete(label);
+  const next = new Set(state.closed.value);
+  next.delete(labelOf(state.store.value, row, state.look.value));
   state.closed.value = next;
 }
 

@@ -3,6 +3,7 @@ import { batch } from '@preact/signals';
 import * as api from '../net/api';
 import { ApiError, isAbort, Latest, Unreachable, withToken } from '../net/http';
 import type { Session } from '../net/types';
+import { labelOf } from '../tree/flatten';
 import { PairStore } from './pairs';
 import * as state from './state';
 import { CLASSES } from './status';
@@ -42,23 +43,10 @@ const OPEN_ALL_MAX = 30;
 /** Long lists start closed, but for the group of the pair that is open. */
 export function closeGroups(store: PairStore, pair: number | null) {
   if (store.n <= OPEN_ALL_MAX) return;
-  const before = state.closed.value;
-  state.closed.value = new Set();
   const labels = new Set(state.flat.value.groups.map((group) => group.label));
   const row = pair === null ? -1 : store.row(pair);
-  if (row >= 0) labels.delete(groupLabelOf(row) ?? '');
-  state.closed.value = labels.size === 0 ? before : labels;
-}
-
-/** The label of the group that holds a row of the store, as it is grouped now. */
-export function groupLabelOf(row: number): string | null {
-  const { codes, groups } = state.flat.value;
-  let label: string | null = null;
-  for (const code of codes) {
-    if (code < 0) label = groups[-code - 1].label;
-    else if (code === row) return label;
-  }
-  return null;
+  if (row >= 0) labels.delete(labelOf(store, row, state.look.value));
+  if (labels.size > 0) state.closed.value = labels;
 }
 
 export async function openSession(id: string, pair: number | null = null) {
@@ -66,8 +54,10 @@ export async function openSession(id: string, pair: number | null = null) {
   const store = new PairStore();
   try {
     const signal = fetching.next();
-    const session = await api.session(id, signal);
-    const columns = await api.rows(id, null, signal);
+    const [session, columns] = await Promise.all([
+      api.session(id, signal),
+      api.rows(id, null, signal),
+    ]);
     store.take(columns);
     batch(() => {
       state.connected.value = true;

@@ -147,11 +147,13 @@ export function Tree() {
   for (let index = first.value; index < last; index++) {
     const code = codes[index];
     const place = { index, isFocus: index === focus };
+    // What scrolls out at one end comes in at the other: elements are used again.
+    const slot = index % shown;
     rows.push(
       code < 0 ? (
-        <GroupRow key={code} group={groups[-code - 1]} {...place} />
+        <GroupRow key={slot} group={groups[-code - 1]} {...place} />
       ) : (
-        <PairRow key={code} row={code} {...place} />
+        <PairRow key={slot} row={code} {...place} />
       ),
     );
   }

@@ -113,10 +113,12 @@ export function Values({ pair, lead }: { pair: Pair; lead?: ComponentChildren })
           <i class="f" />
           value
         </span>
-        <span class="t3 hide-s lg">
-          <i class="e" />
-          difference
-        </span>
+        {pair.metrics && (
+          <span class="t3 hide-s lg">
+            <i class="e" />
+            difference
+          </span>
+        )}
         <Pick
           label="Digits"
           value={String(digits.value)}

@@ -113,7 +113,11 @@ function Chart({ found, isDiff, tol }: { found: Histogram; isDiff: boolean; tol:
     return (
       <div class="empty plot">
         <p>{isDiff ? 'No element differs' : 'No finite values'}</p>
-        {found.zero > 0 && <p class="t3">{count(found.zero)} are equal</p>}
+        {found.zero > 0 && (
+          <p class="t3">
+            {count(found.zero)} are {isDiff ? 'equal' : 'zero'}
+          </p>
+        )}
       </div>
     );
   return (
@@ -134,7 +138,7 @@ export function Differences({ pair, lead }: { pair: Pair; lead?: ComponentChildr
   );
   const tail = found
     ? [
-        found.zero > 0 ? `${count(found.zero)} equal` : '',
+        found.zero > 0 ? `${count(found.zero)} ${isDiff ? 'equal' : 'zero'}` : '',
         found.nonfinite > 0 ? `${count(found.nonfinite)} not finite` : '',
       ].filter(Boolean)
     : [];

@@ -110,13 +110,16 @@ function Dims({ side, slice }: { side: 'a' | 'b'; slice: view.Slice }) {
   );
 }
 
-function Jumps() {
+function Jumps({ compared }: { compared: boolean }) {
   const open = (dialog: state.Dialog) => () => {
     state.dialog.value = dialog;
   };
-  const buttons: [string, string, string, () => void][] = [
+  const apart: [string, string, string, () => void][] = [
     ['tgt', 'Max |Δ|', 'M', jumpToMax],
     ['next', 'Next diff', 'N', () => findAgain(1)],
+  ];
+  const buttons: typeof apart = [
+    ...(compared ? apart : []),
     ['hash', 'Index', 'G', open('index')],
     ['search', 'Find value', 'F', open('find')],
   ];
@@ -160,7 +163,7 @@ export function SliceBar() {
           <Icon name="link" />
         </button>
       )}
-      <Jumps />
+      <Jumps compared={!!pair?.metrics} />
     </section>
   );
 }

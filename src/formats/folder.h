@@ -35,8 +35,9 @@ namespace folders {
 
 extern const FolderFormat torch_dcp;
 extern const FolderFormat torch_zero;
+extern const FolderFormat zarr;
 
-inline constexpr const FolderFormat* kAll[] = {&torch_dcp, &torch_zero};
+inline constexpr const FolderFormat* kAll[] = {&torch_dcp, &torch_zero, &zarr};
 
 }  // namespace folders
 

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <vector>
 
@@ -35,6 +37,33 @@ inline std::string told_folder(const Files& files) {
   for (const Problem& problem : catalog.value().problems)
     out += " | " + problem.where + ": " + problem.message;
   return out;
+}
+
+// Whether all of it can be read, and nothing is said against it.
+inline bool reads(const Files& files) {
+  Archive archive;
+  for (const auto& [path, data] : files)
+    archive.files.push_back({path, ByteSource(bytes_of(data))});
+  const Result<Catalog> catalog = open_files(std::move(archive), Limits(), 0);
+  return catalog.ok() && catalog.value().problems.empty() && test_files::read_all(catalog.value());
+}
+
+// Every file cut at every place, which somebody must notice, and every byte of it changed, which
+// all must survive.
+inline void damage_everywhere(const Files& whole) {
+  ASSERT_TRUE(reads(whole));
+  for (std::size_t file = 0; file < whole.size(); ++file) {
+    for (std::size_t at = 0; at < whole[file].second.size(); ++at) {
+      Files cut = whole;
+      cut[file].second.resize(at);
+      EXPECT_FALSE(reads(cut)) << cut[file].first << " cut to " << at;
+      for (const char change : {'\x01', '\x80', '\xff'}) {
+        Files changed = whole;
+        changed[file].second[at] ^= change;
+        reads(changed);
+      }
+    }
+  }
 }
 
 inline std::string size(const std::vector<int32_t>& sizes) {

@@ -87,5 +87,9 @@ TEST(TorchDcp, SaysWhatIsWrong) {
   EXPECT_TRUE(told_folder({{".metadata", "junk"}}).starts_with("! nothing in it could be read"));
 }
 
+TEST(TorchDcp, SurvivesEveryCutAndEveryChangedByte) {
+  damage_everywhere(dcp({2}, {{{0}, {2}, "__0_0.distcp", {1, 2}}}));
+}
+
 }  // namespace
 }  // namespace tensordiff

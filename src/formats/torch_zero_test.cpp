@@ -66,5 +66,9 @@ TEST(TorchZero, SaysWhatIsWrong) {
                 ": another ZeRO stage than in the other files");
 }
 
+TEST(TorchZero, SurvivesEveryCutAndEveryChangedByte) {
+  damage_everywhere({{kStates, states({{"a", size({2})}})}, {kRank0, pieces(2, kStage2, {1, 2})}});
+}
+
 }  // namespace
 }  // namespace tensordiff

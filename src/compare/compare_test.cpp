@@ -305,6 +305,31 @@ TEST(Compare, GivesTheSameForEveryLayout) {
   }
 }
 
+// Elements in blocks (q8_0: a scale and 32 steps) against what they decode to, turned.
+TEST(Compare, TurnsBlocksOnEitherSide) {
+  constexpr uint64_t kRows = 70, kColumns = 320;
+  std::mt19937 random(5);
+  std::string blocks;
+  std::vector<float> turned(kRows * kColumns);
+  for (uint64_t at = 0; at < kRows * kColumns; ++at) {
+    if (at % 32 == 0) blocks += std::string("\x00\x38", 2);  // 0.5 as float16.
+    blocks += static_cast<char>(random());
+    turned[at % kColumns * kRows + at / kColumns] = 0.5F * static_cast<signed char>(blocks.back());
+  }
+  View stored =
+      contiguous_view(DType::q8_0, {kRows, kColumns}, ByteSource(bytes_of(blocks))).value();
+  std::swap(stored.shape[0], stored.shape[1]);
+  std::swap(stored.parts[0].shape[0], stored.parts[0].shape[1]);
+  std::swap(stored.parts[0].strides[0], stored.parts[0].strides[1]);
+  const View plain = view_of(DType::f32, {kColumns, kRows}, turned);
+  EXPECT_EQ(compare_views(plain, stored).diff.max_abs, 0);
+  EXPECT_EQ(compare_views(stored, plain).diff.max_abs, 0);
+  turned[17] += 1;
+  const View changed = view_of(DType::f32, {kColumns, kRows}, turned);
+  EXPECT_EQ(compare_views(changed, stored).diff.max_abs, 1);
+  EXPECT_EQ(compare_views(changed, stored).diff.max_abs_at, (std::vector<uint64_t>{0, 17}));
+}
+
 TEST(Compare, FirstOfEqualMaximaWinsInEveryLayout) {
   const std::vector<float> zeros(600 * 600, 0.0F);
   std::vector<float> ones = zeros;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "compare/kernels/tile.h"
+#include "tensor/blocks.h"
 
 namespace tensordiff {
 namespace {
@@ -64,7 +65,39 @@ void copy_plane(const Plane& plane, std::size_t item, std::byte* to) {
   }
 }
 
-bool simple(const View& view) { return view.parts.size() == 1 && is_plain(view.dtype); }
+// The same for elements in blocks (GGUF's), which are decoded in runs along the axis they lie on:
+// one at a time each would cost the decoding of a block.
+struct BlockPlane {
+  Blocks blocks;
+  uint64_t first;
+  int64_t outer_step;
+  int64_t inner_step;
+  std::size_t outer;
+  std::size_t inner;
+};
+
+void copy_plane(const BlockPlane& plane, std::byte* to) {
+  constexpr std::size_t kItem = sizeof(float);
+  const auto at = [&](std::size_t i, int64_t step) {
+    return plane.first + i * static_cast<uint64_t>(step);
+  };
+  if (plane.outer_step != 1 || plane.inner_step == 1) {
+    for (std::size_t r = 0; r < plane.outer; ++r)
+      plane.blocks.read(at(r, plane.outer_step), plane.inner_step, plane.inner,
+                        to + r * plane.inner * kItem);
+    return;
+  }
+  std::vector<std::byte> run(plane.outer * kItem);
+  for (std::size_t c = 0; c < plane.inner; ++c) {
+    plane.blocks.read(at(c, plane.inner_step), 1, plane.outer, run.data());
+    for (std::size_t r = 0; r < plane.outer; ++r)
+      std::memcpy(to + (r * plane.inner + c) * kItem, run.data() + r * kItem, kItem);
+  }
+}
+
+bool simple(const View& view) {
+  return view.parts.size() == 1 && (is_plain(view.dtype) || is_in_blocks(view.dtype));
+}
 
 }  // namespace
 
@@ -73,7 +106,7 @@ Traversal::Traversal(const Reader& a, const Reader& b)
       b_(b),
       elements_(a.view().elements()),
       blocks_((elements_ + kBlockElements - 1) / kBlockElements) {
-  // Gathered shards, packed types and blocks are read flat; their rows are long enough.
+  // Gathered shards and packed types are read flat; their rows are long enough.
   if (elements_ == 0 || !simple(a.view()) || !simple(b.view())) return;
   if (a.view().contiguous() && b.view().contiguous()) return;
   plan(merged_axes(a.view(), b.view()));
@@ -142,10 +175,12 @@ Traversal::Box Traversal::box(uint64_t block) const {
 
 void Traversal::gather(const Reader& reader, const Box& box, int64_t Axis::*stride,
                        std::vector<std::byte>& buffer) const {
-  const std::size_t item = item_bytes(reader.view().dtype);
+  const View& view = reader.view();
+  const ByteView all(reader.data(), view.parts[0].source.size());
+  const std::size_t item = item_bytes(view.dtype);
   if (buffer.size() < box.count * item) buffer.resize(kBlockElements * item);
   const std::size_t rank = axes_.size();
-  int64_t element = static_cast<int64_t>(reader.view().parts[0].offset);
+  int64_t element = static_cast<int64_t>(view.parts[0].offset);
   for (std::size_t at = 0; at < rank; ++at)
     element += static_cast<int64_t>(box.origin[at]) * axes_[at].*stride;
 
@@ -159,8 +194,18 @@ void Traversal::gather(const Reader& reader, const Box& box, int64_t Axis::*stri
   std::vector<uint64_t> index(rank, 0);
   std::byte* out = buffer.data();
   for (const std::byte* end = out + box.count * item; out != end;) {
-    plane.from = reader.data() + element * bytes;
-    copy_plane(plane, item, out);
+    if (is_in_blocks(view.dtype)) {
+      copy_plane(BlockPlane{{view.dtype, view.swapped, all},
+                            static_cast<uint64_t>(element),
+                            plane.outer_bytes / bytes,
+                            plane.inner_bytes / bytes,
+                            plane.outer,
+                            plane.inner},
+                 out);
+    } else {
+      plane.from = reader.data() + element * bytes;
+      copy_plane(plane, item, out);
+    }
     out += plane.outer * plane.inner * item;
     for (std::size_t at = rank - std::min<std::size_t>(rank, 2); at-- > 0;) {
       element += axes_[at].*stride;
@@ -169,7 +214,7 @@ void Traversal::gather(const Reader& reader, const Box& box, int64_t Axis::*stri
       index[at] = 0;
     }
   }
-  if (reader.view().swapped) swap_bytes(reader.view().dtype, buffer.data(), box.count);
+  if (view.swapped && is_plain(view.dtype)) swap_bytes(view.dtype, buffer.data(), box.count);
 }
 
 Traversal::Block Traversal::fetch(uint64_t block, std::vector<std::byte>& buffer_a,

@@ -19,7 +19,7 @@ NOT_DATA = re.compile(r"(?i)(^|/)(licen[sc]e|copying|notice|readme|_measured)[^/
 # What the manifest demands of files whose path matches: (must be read, must be refused).
 NOTHING = "$^"
 EXPECTED = {
-    "tracel-ai/burn": (r"mnist\.(pt|safetensors)$|/(float|int|boolean)[^/]*\.pt$", r"broken\.pt$"),
+    "tracel-ai/burn": (r"(?<!broken)\.(pt|safetensors|tar)$", r"broken\.pt$"),
     "huggingface/candle": (r"\.(pt|pth|npy|npz|safetensors)$", NOTHING),
     "onnx/onnx": (r"\.(onnx|pb)$", NOTHING),
     "tensorflow/serving": (r"variables\.index$|export(-\d+-of-\d+)?$", NOTHING),

@@ -45,6 +45,7 @@ TESTED_BY = {
                                    token_shift""",
     "src/diagnose/linear_replay_test.cpp": "src/diagnose/ mlp_replay reduction",
     "src/formats/archive_test.cpp": "src/formats/ member_name shards",
+    "src/formats/codecs_test.cpp": "src/formats/ blosc",
     "src/formats/gguf_test.cpp": "src/tensor/ blocks",
     "src/formats/onnx_test.cpp": "src/formats/ onnx_tensor",
     "src/formats/tensorflow_test.cpp": "src/formats/ tf_tensor",

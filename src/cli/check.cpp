@@ -1,8 +1,9 @@
 // tensordiff check FILE...: is it whole, and is it safe to load?
 //
 // Opens each file and reads every byte of every tensor, so that checksums are tried and truncation
-// shows. Code that a file asks to run is named and never run. Non-finite values are told but are no
-// fault of the file.
+// shows. Bytes that belong to nothing, a second file in the same bytes, a name that promises
+// something else, and code that a file asks to run (named and never run) are faults. Non-finite
+// values and tensors that share bytes are told and are none.
 
 #include <fmt/format.h>
 
@@ -14,6 +15,8 @@
 #include "cli/terminal.h"
 #include "cli/values.h"
 #include "compare/comparison.h"
+#include "formats/audit.h"
+#include "formats/shared_bytes.h"
 #include "report/json_values.h"
 #include "report/style.h"
 #include "report/wording.h"
@@ -28,6 +31,8 @@ constexpr Option kOptions[] = {
 constexpr OptionGroup kGroup = {"output", kOptions};
 constexpr const OptionGroup* kGroups[] = {&kGroup};
 
+constexpr std::size_t kSharedMax = 20;  // Tensors that share bytes, as text.
+
 struct Verdict {
   std::string path;
   std::string format;
@@ -38,9 +43,21 @@ struct Verdict {
     uint64_t nan, inf;
   };
   std::vector<NonFinite> nonfinite;
+  std::vector<Problem> shared;
 
   bool ok() const { return problems.empty(); }
 };
+
+// Says each thing once, whoever found it.
+void add_problems(std::vector<Problem> found, Verdict& verdict) {
+  for (Problem& problem : found) {
+    const bool known = std::ranges::any_of(verdict.problems, [&](const Problem& other) {
+      return other.message == problem.message &&
+             (other.where == problem.where || other.where.empty() || problem.where.empty());
+    });
+    if (!known) verdict.problems.push_back(std::move(problem));
+  }
+}
 
 Verdict examine(const std::string& path, const OpenOptions& options) {
   Verdict verdict;
@@ -48,6 +65,7 @@ Verdict examine(const std::string& path, const OpenOptions& options) {
   const Result<Catalog> opened = open_model(path, options);
   if (!opened.ok()) {
     verdict.problems.push_back({path, opened.error().message()});
+    add_problems(audit_model(path, options), verdict);
     return verdict;
   }
   const Catalog& catalog = opened.value();
@@ -55,6 +73,8 @@ Verdict examine(const std::string& path, const OpenOptions& options) {
   verdict.tensors = catalog.tensors.size();
   verdict.bytes = catalog.bytes();
   verdict.problems = catalog.problems;
+  add_problems(audit_model(path, options), verdict);
+  verdict.shared = shared_bytes(catalog);
 
   std::vector<Stats> stats(catalog.tensors.size());
   std::vector<std::string> faults(catalog.tensors.size());
@@ -93,6 +113,11 @@ std::string as_text(const Verdict& verdict, const Style& style) {
   for (const Verdict::NonFinite& tensor : verdict.nonfinite)
     out += fmt::format("    {}: {} NaN, {} infinite\n", printable(tensor.name),
                        human_count(tensor.nan), human_count(tensor.inf));
+  for (std::size_t i = 0; i < verdict.shared.size() && i < kSharedMax; ++i)
+    out +=
+        fmt::format("    {}: {}\n", printable(verdict.shared[i].where), verdict.shared[i].message);
+  if (verdict.shared.size() > kSharedMax)
+    out += fmt::format("    and {} more that share bytes\n", verdict.shared.size() - kSharedMax);
   return out;
 }
 
@@ -104,6 +129,9 @@ void write_verdict(JsonWriter& json, const Verdict& verdict) {
     json.begin_object().member("name", tensor.name);
     json.member("nan", tensor.nan).member("inf", tensor.inf).end_object();
   }
+  json.end_array().key("shared").begin_array();
+  for (const Problem& tensor : verdict.shared)
+    json.begin_object().member("name", tensor.where).member("with", tensor.message).end_object();
   json.end_array().key("problems");
   write_problems(json, verdict.problems);
   json.end_object();

@@ -82,6 +82,8 @@ class Lister {
   void visit_root() {
     const Handle root(H5Gopen2(file_, "/", H5P_DEFAULT), H5Gclose);
     if (root.ok()) visit_group(root.id(), "", 0);
+    if (remote_bytes() > remote_end())
+      problem("", fmt::format("{} bytes follow the end of it", remote_bytes() - remote_end()));
   }
 
  private:

@@ -49,6 +49,7 @@ struct RemoteFile {
 };
 
 uint64_t remote_size = 0;
+uint64_t recorded_end = 0;
 
 // A read of a chunk that is only to show where it lies: the bytes are not fetched.
 struct SeenRead {
@@ -76,7 +77,7 @@ haddr_t remote_eoa(const H5FD_t* file, H5FD_mem_t) {
   return reinterpret_cast<const RemoteFile*>(file)->end;
 }
 herr_t remote_set_eoa(H5FD_t* file, H5FD_mem_t, haddr_t end) {
-  reinterpret_cast<RemoteFile*>(file)->end = end;
+  reinterpret_cast<RemoteFile*>(file)->end = recorded_end = end;
   return 0;
 }
 haddr_t remote_eof(const H5FD_t* file, H5FD_mem_t) {
@@ -143,6 +144,8 @@ hid_t open_remote() {
 }
 
 uint64_t remote_bytes() { return remote_size; }
+
+uint64_t remote_end() { return recorded_end; }
 
 void watch_for(uint64_t bytes) { seen = {true, HADDR_UNDEF, bytes}; }
 

@@ -16,6 +16,7 @@ void send(Message kind, const std::string& payload);
 // Learns from the parent how large the file is, and opens it. Negative when the library refuses.
 hid_t open_remote();
 uint64_t remote_bytes();
+uint64_t remote_end();  // Where the file says that it ends.
 
 // Between the two, a read of raw data of so many bytes is not done, only noted: watched() gives its
 // address. That is how to learn where a chunk lies.

@@ -36,6 +36,21 @@ bool is_passed_over(std::string_view path) {
   return std::ranges::find(kText, extension) != std::end(kText);
 }
 
+// Called a text and none, but of a format: what somebody may want to pass by.
+bool is_disguised(const ArchiveFile& file) {
+  constexpr std::size_t kHead = 64;
+  if (file_name(file.path).starts_with('.')) return false;
+  const Result<Bytes> bytes = file.source.open();
+  if (!bytes.ok()) return false;
+  const std::string_view head = as_text(bytes.value().view).substr(0, kHead);
+  const bool text = std::ranges::none_of(head, [](char c) {
+    return (c >= 0 && c < ' ' && c != '\n' && c != '\r' && c != '\t') || c == '\x80';
+  });
+  return !text && std::ranges::any_of(formats::kAll, [&](const Format* format) {
+    return format->recognises(bytes.value());
+  });
+}
+
 bool is_known_extension(std::string_view extension) {
   for (const Format* format : formats::kAll)
     for (const std::string_view known : split(format->extensions, ' '))
@@ -121,13 +136,12 @@ class Collector {
   }
 
   Result<Catalog> collect() {
-    for (const ArchiveFile& file : files_)
-      for (const FolderFormat* format : folders::kAll)
-        if (format->starts(file_name(file.path))) open_folder(*format, file.path);
+    open_folders();
     for (const ArchiveFile& file : files_) {
       if (claimed_.contains(file.path)) continue;
       if (is_shard_index(file.path)) read_index(file);
-      if (!is_passed_over(file.path) && !is_data_of_index(file.path)) open_file(file);
+      if (is_data_of_index(file.path)) continue;
+      if (!is_passed_over(file.path) || is_disguised(file)) open_file(file);
     }
     if (opened_.empty()) return nothing_readable();
     for (const ShardIndex& index : indexes_) check_shards(index, shards_of(index), catalog_);
@@ -168,6 +182,17 @@ class Collector {
     if (!opened.ok()) return problem(file.path, opened.error().message());
     if (!file.source.ready()) let_go(bytes.value(), file.source, opened.value());
     keep(file.path, std::move(opened).value());
+  }
+
+  // The outermost first: an array of zarr may lie in a group, and is read with it.
+  void open_folders() {
+    std::vector<std::pair<const FolderFormat*, std::string>> heads;
+    for (const ArchiveFile& file : files_)
+      for (const FolderFormat* format : folders::kAll)
+        if (format->starts(file_name(file.path))) heads.emplace_back(format, file.path);
+    std::ranges::stable_sort(heads, {},
+                             [](const auto& head) { return std::ranges::count(head.second, '/'); });
+    for (const auto& [format, path] : heads) open_folder(*format, path);
   }
 
   // Opens the folder that holds a file. It is opened once, whatever file of it comes first.

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <set>
 
+#include "formats/audit.h"
 #include "formats/format.h"
 #include "formats/tar_archive.h"
 #include "formats/test_files.h"
@@ -156,6 +158,20 @@ TEST(Formats, NoticeEveryTruncation) {
   }
 }
 
+// Bytes behind the end are how one file hides in another: somebody says so.
+TEST(Formats, NoticeBytesBehindTheEnd) {
+  for (const Format* format : formats::kAll) {
+    const Input longer = input(example_of(*format) + "\x01nothing");
+    const Result<Catalog> catalog = format->open(longer);
+    const bool audited = !audit_input(longer, format->name).empty();
+    EXPECT_TRUE(!catalog.ok() || !catalog.value().problems.empty() || !read_all(catalog.value()) ||
+                audited)
+        << format->name;
+    const std::vector<Problem> found = audit_input(input(example_of(*format)), format->name);
+    EXPECT_TRUE(found.empty()) << format->name << ": " << found[0].message;
+  }
+}
+
 TEST(Formats, SurviveEveryChangedByte) {
   for (const Format* format : formats::kAll) {
     const std::string whole = example_of(*format);
@@ -171,6 +187,23 @@ TEST(Formats, SurviveEveryChangedByte) {
         }
       }
     }
+  }
+}
+
+// What the fuzzer starts from. They are made by --gtest_also_run_disabled_tests.
+std::filesystem::path seed_of(const Format& format) {
+  return data_path("../../fuzz/corpus") / std::string(format.name);
+}
+
+TEST(Seeds, DISABLED_AreWritten) {
+  for (const Format* format : formats::kAll)
+    std::ofstream(seed_of(*format), std::ios::binary) << example_of(*format);
+}
+
+TEST(Seeds, OpenWithTheirFormat) {
+  for (const Format* format : formats::kAll) {
+    const Result<Catalog> catalog = format->open(input(read_file(seed_of(*format))));
+    EXPECT_TRUE(catalog.ok()) << format->name;
   }
 }
 

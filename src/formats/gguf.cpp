@@ -16,6 +16,7 @@
 
 #include "base/byte_cursor.h"
 #include "base/text.h"
+#include "formats/audit.h"
 #include "formats/limits.h"
 
 namespace tensordiff {
@@ -83,8 +84,8 @@ struct Placed {
 
 class Parser {
  public:
-  Parser(const Input& input, const Bytes& file)
-      : input_(input), cursor_(file.view), all_(file.view) {}
+  Parser(const Input& input, const Bytes& file, bool look_at_padding = false)
+      : input_(input), cursor_(file.view), all_(file.view), look_at_padding_(look_at_padding) {}
 
   Result<Catalog> parse() {
     TRY(read_header());
@@ -283,6 +284,7 @@ class Parser {
     // A file without tensors may end before the padding.
     const uint64_t begin = std::min<uint64_t>(start, all_.size());
     const ByteSource data = input_.source.slice(begin, all_.size() - begin);
+    data_ = all_.subspan(begin);
     std::vector<Placed> placed;
     for (const Record& record : records) {
       const std::string where = fmt::format("tensor '{}'", printable(record.name));
@@ -296,26 +298,47 @@ class Parser {
       placed.push_back(TRY(locate(record, data).in(where)));
       catalog_.tensors.push_back(placed.back().tensor);
     }
-    return check_overlap(std::move(placed));
+    return check_coverage(std::move(placed));
   }
 
-  static Result<void> check_overlap(std::vector<Placed> placed) {
+  // Tensors share nothing, and between them there is nothing but padding.
+  Result<void> check_coverage(std::vector<Placed> placed) {
     std::ranges::stable_sort(placed, {},
                              [](const Placed& each) { return std::pair(each.begin, each.end); });
+    // Where a tensor of a type that is not known ends cannot be told.
+    const bool all_known = placed.size() == catalog_.tensors.size();
     uint64_t covered = 0;
     for (const auto& [tensor, begin, end] : placed) {
       if (begin == end) continue;
       if (begin < covered)
         return Error("tensor '{}' shares {} bytes with another", printable(tensor.name),
                      std::min(covered, end) - begin);
+      if (all_known)
+        note_gap(covered, begin, fmt::format("before tensor '{}'", printable(tensor.name)));
       covered = end;
     }
+    if (!placed.empty() && all_known) note_gap(covered, data_.size(), "after the last tensor");
     return {};
+  }
+
+  // Between two tensors there may be padding up to the next multiple. That it is zeros is only
+  // looked at when asked for: opening touches no data.
+  void note_gap(uint64_t begin, uint64_t end, std::string_view where) {
+    const uint64_t padded = (begin + alignment_ - 1) / alignment_ * alignment_;
+    const ByteView padding = data_.subspan(begin, std::min(padded, end) - begin);
+    const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+    if (end > padded)
+      catalog_.problems.push_back(
+          {"", fmt::format("{} bytes {} belong to none", end - padded, where)});
+    if (look_at_padding_ && !std::ranges::all_of(padding, is_zero))
+      catalog_.problems.push_back({"", fmt::format("the padding {} is not zeros", where)});
   }
 
   const Input& input_;
   ByteCursor cursor_;
   ByteView all_;
+  ByteView data_;  // Behind the header.
+  bool look_at_padding_;
   bool big_endian_ = false;
   uint32_t version_ = 0;
   uint64_t tensors_ = 0, keys_ = 0;
@@ -332,6 +355,13 @@ Result<Catalog> open(const Input& input) {
   return Parser(input, file).parse();
 }
 
+std::vector<Problem> audit(const Input& input) {
+  const Result<Bytes> file = input.source.open();
+  if (!file.ok()) return {};
+  const Result<Catalog> catalog = Parser(input, file.value(), true).parse();
+  return catalog.ok() ? catalog.value().problems : std::vector<Problem>();
+}
+
 }  // namespace
 
 constinit const Format formats::gguf = {
@@ -340,6 +370,11 @@ constinit const Format formats::gguf = {
     .extensions = ".gguf",
     .recognises = recognises,
     .open = open,
+};
+
+constinit const Auditor audits::gguf = {
+    .format = &formats::gguf,
+    .audit = audit,
 };
 
 }  // namespace tensordiff

@@ -9,6 +9,8 @@
 // Version 4: for each variable five i32 (type as the decimal digits MOPT: byte order, 0, precision,
 // kind; rows, columns, whether complex, bytes of the name), the name, the numbers by column.
 
+#include <algorithm>
+
 #include "base/byte_cursor.h"
 #include "base/text.h"
 #include "formats/compressed.h"
@@ -21,7 +23,7 @@ namespace {
 
 constexpr uint64_t kHeaderBytes = 128;
 constexpr int kDepthMax = 100;
-constexpr uint32_t kMatrix = 14, kPacked = 15;
+constexpr uint32_t kInt8 = 1, kInt32 = 5, kUint32 = 6, kMatrix = 14, kPacked = 15, kUtf8 = 16;
 enum Class : uint8_t { cell = 1, structure, object, text, sparse, f64_class, last_number = 15 };
 
 std::optional<DType> stored_type(uint32_t type) {
@@ -120,12 +122,14 @@ class MatlabReader {
   };
 
   Result<Head> read_head(Elements& parts) const {
-    const Element flags = TRY(parts.next_of(6, "flags"));
+    const Element flags = TRY(parts.next_of(kUint32, "flags"));
     if (flags.data.size() != 8) return Error("flags of {} bytes", flags.data.size());
     const uint32_t bits = ByteCursor(flags.data.view, order_).u32();
     Head head{static_cast<uint8_t>(bits & 0xff), (bits & 0x800) != 0, (bits & 0x200) != 0, {}, ""};
     if (head.kind >= 16) return head;  // Functions and objects of classes: nothing else is known.
-    const Element sizes = TRY(parts.next_of(5, "sizes"));
+    Element sizes = TRY(parts.next());
+    if (sizes.type != kInt32 && sizes.type != kUint32)  // Some writers have the latter.
+      return Error("element of type {} where its sizes belong", sizes.type);
     if (sizes.data.size() / 4 > kRankMax || sizes.data.size() < 8)
       return Error("{} axes", sizes.data.size() / 4);
     ByteCursor cursor(sizes.data.view, order_);
@@ -136,6 +140,9 @@ class MatlabReader {
     }
     const Element name = TRY(parts.next());
     head.name = as_text(name.data.view);
+    const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+    if (name.type != kInt8 && !(name.type == kUtf8 && std::ranges::all_of(head.name, is_ascii)))
+      return Error("element of type {} where its name belongs", name.type);
     return head;
   }
 
@@ -174,7 +181,7 @@ class MatlabReader {
 
   Result<void> read_fields(Elements& parts, const Head& head, const std::string& name, int depth) {
     if (head.kind == object) TRY(parts.next());  // The name of its class.
-    const Element length = TRY(parts.next_of(5, "length of field names"));
+    const Element length = TRY(parts.next_of(kInt32, "length of field names"));
     const Element names = TRY(parts.next());
     const int32_t bytes = ByteCursor(length.data.view, order_).i32();
     if (bytes <= 0 || names.data.size() % static_cast<uint64_t>(bytes) != 0)
@@ -205,8 +212,8 @@ class MatlabReader {
     numbers.complex = head.complex;
     Element rows, starts;
     if (head.kind == sparse) {
-      rows = TRY(parts.next_of(5, "row indices"));
-      starts = TRY(parts.next_of(5, "column starts"));
+      rows = TRY(parts.next_of(kInt32, "row indices"));
+      starts = TRY(parts.next_of(kInt32, "column starts"));
     }
     const Element real = TRY(parts.next());
     const std::optional<DType> stored = stored_type(real.type);
@@ -217,6 +224,7 @@ class MatlabReader {
       const Element imaginary = TRY(parts.next_of(real.type, "imaginary parts"));
       numbers.imaginary = imaginary.data;
     }
+    numbers.logical = head.logical;
     if (head.logical && head.kind != sparse) numbers.dtype = DType::boolean;
     Result<View> view = head.kind == sparse ? matlab_sparse_view(numbers, rows.data, starts.data)
                                             : matlab_view(numbers);
@@ -299,8 +307,8 @@ Result<Catalog> read_version4(const Bytes& file, const Limits& limits) {
     const Variable4 variable = TRY(read_variable4(file, at).in(fmt::format("variable {}", i)));
     if (variable.is_text) continue;
     Tensor tensor = broken_tensor(variable.name, "");
-    Result<View> view = matlab_view(variable.numbers);
-    if (variable.is_sparse) view = Error("a sparse matrix of version 4, which is not read");
+    Result<View> view =
+        variable.is_sparse ? matlab_sparse4_view(variable.numbers) : matlab_view(variable.numbers);
     if (view.ok()) tensor.view = std::move(view).value();
     if (!view.ok()) tensor.fault = view.error().message();
     catalog.tensors.push_back(std::move(tensor));

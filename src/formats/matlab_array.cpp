@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "formats/pickle/derived.h"
+#include "tensor/reader.h"
 
 namespace tensordiff {
 namespace {
@@ -135,6 +136,8 @@ Result<View> matlab_sparse_view(MatlabNumbers numbers, const Bytes& rows, const 
   uint32_t held = 0;
   std::memcpy(&held, starts.view.data() + starts.size() - 4, 4);
   if (numbers.swapped) held = __builtin_bswap32(held);
+  // Logical values may be single bytes although they are said to be float64.
+  if (numbers.logical && numbers.real.size() == held) numbers.stored = DType::u8;
   const uint64_t item = item_bytes(numbers.stored);
   if (held > rows.size() / 4 || held > numbers.real.size() / item ||
       (numbers.complex && held > numbers.imaginary.size() / item))
@@ -152,6 +155,40 @@ Result<View> matlab_sparse_view(MatlabNumbers numbers, const Bytes& rows, const 
   View values = TRY(flat_view(numbers, held));
   pickle::Compressed parts{std::move(columns), std::move(others), std::move(values), true};
   return pickle::sparse_compressed(std::move(parts), numbers.shape);
+}
+
+// A row for each value: where it is, counted from 1, and its one or two parts; then the shape.
+Result<View> matlab_sparse4_view(const MatlabNumbers& numbers) {
+  const uint64_t rows = numbers.shape[0], columns = numbers.shape[1];
+  if (rows == 0 || (columns != 3 && columns != 4))
+    return Error("a sparse matrix as a table of shape {}", shape_text(numbers.shape));
+  std::vector<double> table(rows * columns);  // As many numbers as the file has.
+  const View flat = TRY(flat_view(numbers, table.size()));
+  const Reader reader = TRY(Reader::open(flat));
+  reader.values(0, table.size(), table.data());
+  const auto whole = [](double value) { return value >= 0 && value < 0x1p53; };
+  std::string indices, values;
+  const auto place = [&](uint64_t row, uint64_t column) -> Result<int64_t> {
+    const double value = table[column * rows + row];
+    if (!whole(value)) return Error("an index that is no whole number");
+    return static_cast<int64_t>(value);
+  };
+  const uint64_t count = rows - 1;
+  for (const uint64_t column : {0, 1}) {
+    for (uint64_t row = 0; row < count; ++row) {
+      const int64_t index = TRY(place(row, column)) - 1;
+      indices.append(reinterpret_cast<const char*>(&index), sizeof(index));
+    }
+  }
+  for (uint64_t row = 0; row < count; ++row)
+    for (uint64_t column = 2; column < columns; ++column)
+      values.append(reinterpret_cast<const char*>(&table[column * rows + row]), sizeof(double));
+  const int64_t height = TRY(place(count, 0)), width = TRY(place(count, 1));
+  const Shape shape{static_cast<uint64_t>(height), static_cast<uint64_t>(width)};
+  const DType dtype = columns == 4 ? DType::c128 : DType::f64;
+  View where = TRY(contiguous_view(DType::i64, {2, count}, ByteSource(bytes_of(indices))));
+  View what = TRY(contiguous_view(dtype, {count}, ByteSource(bytes_of(values))));
+  return pickle::sparse_coo(std::move(where), std::move(what), shape);
 }
 
 }  // namespace tensordiff

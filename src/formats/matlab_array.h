@@ -15,6 +15,7 @@ struct MatlabNumbers {
   Bytes real;
   Bytes imaginary;  // Empty where there are none.
   bool complex = false;
+  bool logical = false;  // Of a sparse matrix.
 };
 
 // A view of the numbers where they lie, or of what they are converted to when they are read.
@@ -23,5 +24,8 @@ Result<View> matlab_view(const MatlabNumbers& numbers);
 // The same for a sparse matrix: `rows` and `starts` are i32, one start for each column and one
 // more.
 Result<View> matlab_sparse_view(MatlabNumbers numbers, const Bytes& rows, const Bytes& starts);
+
+// The same for a sparse matrix of version 4, whose table `numbers` is.
+Result<View> matlab_sparse4_view(const MatlabNumbers& numbers);
 
 }  // namespace tensordiff

@@ -70,6 +70,63 @@ TEST(Matlab, SpoilsOnlyTheArrayThatIsWrong) {
             "fewer values stored than the 9 that its columns hold");
 }
 
+// Sizes may be unsigned and names UTF-8, as long as they mean the same.
+TEST(Matlab, TakesWhatOthersWrite) {
+  const auto with = [](uint32_t sizes_type, const std::string& sizes, uint32_t name_type,
+                       const std::string& name) {
+    return fault_of(mat5(14, element(6, u32(7) + u32(0)) + element(sizes_type, sizes) +
+                                 element(name_type, name) + kTwo));
+  };
+  EXPECT_EQ(with(6, kSizes, 1, "w"), "");
+  EXPECT_EQ(with(6, u32(1) + u32(0x80000000), 1, "w"), "! variable 1: negative size -2147483648");
+  EXPECT_EQ(with(3, kSizes, 1, "w"), "! variable 1: element of type 3 where its sizes belong");
+  EXPECT_EQ(with(5, kSizes, 16, "w"), "");
+  EXPECT_EQ(with(5, kSizes, 16, "w\xc3\xa9"),
+            "! variable 1: element of type 16 where its name belongs");
+}
+
+// Logical values of a sparse matrix that are said to be float64 and are single bytes.
+TEST(Matlab, ReadsLogicalSparseMatrices) {
+  const std::string parts =
+      element(5, u32(0)) + element(5, u32(0) + u32(0) + u32(1)) + element(9, "\1");
+  const Result<Catalog> catalog =
+      formats::matlab.open(input(mat5(14, array(5 | 0x200, kSizes, parts))));
+  ASSERT_TRUE(catalog.ok()) << catalog.error().message();
+  const Tensor& tensor = catalog.value().tensors.at(0);
+  ASSERT_EQ(tensor.fault, "");
+  std::vector<double> values(2);
+  Reader::open(tensor.view).value().values(0, 2, values.data());
+  EXPECT_EQ(values, (std::vector<double>{0, 1}));
+}
+
+// Version 4 has a sparse matrix as a table: row, column and value, then the shape.
+TEST(Matlab, ReadsSparseMatricesOfVersion4) {
+  const auto table = [](const std::vector<double>& columns, uint32_t width) {
+    std::string numbers;
+    for (const double value : columns) numbers += le(value);
+    const auto rows = static_cast<uint32_t>(columns.size()) / width;
+    return u32(2) + u32(rows) + u32(width) + u32(0) + u32(2) + std::string("w\0", 2) + numbers;
+  };
+  const auto told_of = [](const std::string& file) -> std::string {
+    const Result<Catalog> catalog = formats::matlab.open(input(file));
+    if (!catalog.ok()) return "! " + catalog.error().message();
+    const Tensor& tensor = catalog.value().tensors.at(0);
+    if (!tensor.fault.empty()) return tensor.fault;
+    const Result<Reader> reader = Reader::open(tensor.view);
+    if (!reader.ok()) return reader.error().message();
+    std::vector<double> values(tensor.elements() * (is_complex(tensor.view.dtype) ? 2 : 1));
+    reader.value().values(0, tensor.elements(), values.data());
+    std::string out;
+    for (const double value : values) out += fmt::format("{:g} ", value);
+    return out;
+  };
+  EXPECT_EQ(told_of(table({1, 2, 2, 1, 3, 3, 5, 6, 0}, 3)), "5 0 0 0 0 6 ");
+  EXPECT_EQ(told_of(table({1, 1, 1, 2, 5, 0, 6, 0}, 4)), "5 6 0 0 ");
+  EXPECT_EQ(told_of(table({1, 2, 1.5, -1, 5, 0}, 3)), "an index that is no whole number");
+  EXPECT_NE(told_of(table({9, 2, 1, 2, 5, 0}, 3)), "5 0 0 0 ");
+  EXPECT_EQ(told_of(table({1, 2}, 2)), "a sparse matrix as a table of shape [1, 2]");
+}
+
 TEST(Matlab, NeedsMoreThanZerosToBeVersion4) {
   EXPECT_FALSE(formats::matlab.recognises(bytes_of(std::string(4096, '\0'))));
   EXPECT_EQ(error_of(formats::matlab, std::string(64, '\0')),

@@ -9,7 +9,11 @@
 
 #include "base/byte_cursor.h"
 #include "base/text.h"
+#include "formats/audit.h"
 #include "formats/format.h"
+#include "formats/pickle/code.h"
+#include "formats/pickle/machine.h"
+#include "formats/pickle/walk.h"
 #include "formats/python_literal.h"
 
 namespace tensordiff {
@@ -22,6 +26,7 @@ struct Header {
   DType dtype;
   bool swapped;
   bool raw_bits;  // Elements of no type that numpy knows, read as unsigned integers.
+  bool objects;   // Python's objects: a pickle follows, and nothing else here counts.
   bool fortran_order;
   Shape shape;
 };
@@ -54,8 +59,6 @@ constexpr std::pair<std::string_view, DType> kTypes[] = {
 Error refused_type(std::string_view descr, char kind) {
   const std::string text = printable(descr, 40);
   switch (kind) {
-    case 'O':
-      return Error("object array: holds a pickle, which is not run");
     case 'S':
     case 'a':
     case 'U':
@@ -91,6 +94,8 @@ Result<void> parse_descr(const PythonLiteral& literal, Header& header) {
     order = type[0];
     type.remove_prefix(1);
   }
+  header.objects = type == "O";
+  if (header.objects) return {};
   const auto* known = std::ranges::find(kTypes, type, [](const auto& row) { return row.first; });
   if (known == std::end(kTypes)) return refused_type(*descr, type.empty() ? '\0' : type[0]);
   header.dtype = known->second;
@@ -132,6 +137,17 @@ void transpose(View& view) {
   view.parts[0].strides = std::move(strides);
 }
 
+// An array of objects is a pickle behind the header: read as one, and never run.
+Result<Catalog> open_objects(const Input& input, const Bytes& file, uint64_t begin) {
+  pickle::Graph graph = TRY(pickle::read_pickle(file, begin, input.limits).in("object array"));
+  const uint64_t end = graph.end;
+  pickle::TorchFile objects{std::move(graph), {}, "object array", {}};
+  Catalog catalog = pickle::collect_tensors(std::move(objects), input.limits);
+  if (end != file.size())
+    catalog.problems.push_back({"", fmt::format("{} bytes follow the array", file.size() - end)});
+  return catalog;
+}
+
 Result<Catalog> open(const Input& input) {
   const Bytes file = TRY(input.source.open());
   ByteCursor cursor(file.view);
@@ -146,6 +162,8 @@ Result<Catalog> open(const Input& input) {
   const ByteView text = cursor.take(header_bytes);
   if (!cursor.ok()) return Error("the header is longer than the file");
   const Header header = TRY(parse_header(as_text(text)).in("header"));
+
+  if (header.objects) return open_objects(input, file, cursor.position());
 
   const ByteSource data = input.source.slice(cursor.position(), cursor.remaining());
   Catalog catalog;
@@ -163,6 +181,15 @@ Result<Catalog> open(const Input& input) {
   return catalog;
 }
 
+// Code in an array of objects that is refused.
+std::vector<Problem> audit(const Input& input) {
+  const Result<Bytes> file = input.source.open();
+  if (!file.ok() || open(input).ok()) return {};
+  const std::size_t begin = as_text(file.value().view).find('\n');
+  if (begin == std::string_view::npos) return {};
+  return pickle::code_in(file.value(), begin + 1, input.limits, "object array");
+}
+
 }  // namespace
 
 constinit const Format formats::npy = {
@@ -171,6 +198,11 @@ constinit const Format formats::npy = {
     .extensions = ".npy",
     .recognises = recognises,
     .open = open,
+};
+
+constinit const Auditor audits::npy = {
+    .format = &formats::npy,
+    .audit = audit,
 };
 
 }  // namespace tensordiff

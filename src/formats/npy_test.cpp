@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "formats/audit.h"
+#include "formats/pickle/test_pickles.h"
 #include "formats/python_literal.h"
 #include "formats/test_files.h"
 #include "tensor/reader.h"
@@ -70,7 +72,6 @@ TEST(Npy, RefusesByName) {
     std::string_view descr;
     std::string_view message;
   } cases[] = {
-      {"'|O'", "header: object array: holds a pickle, which is not run"},
       {"'<U5'", "header: text array ('<U5'), which is not read"},
       {"'|S5'", "header: text array ('|S5'), which is not read"},
       {"'<M8[ns]'", "header: array of times ('<M8[ns]'), which is not read"},
@@ -106,6 +107,29 @@ TEST(Npy, SaysWhatIsWrong) {
   EXPECT_EQ(error_of(formats::npy, "\x93NUMPY" + std::string("\2\0", 2) + u32(1 << 30)),
             "a header of 1073741824 bytes, the limit is 1048576");
   EXPECT_EQ(error_of(formats::npy, "text"), "no numpy signature");
+}
+
+// An array of Python's objects: the numbers in it are read, and its code is named and not run.
+TEST(Npy, ReadsObjectsAndRunsNothing) {
+  using namespace test_pickles;
+  const std::string head = "{'descr': '|O', 'fortran_order': False, 'shape': (2,), }\n";
+  EXPECT_EQ(told(formats::npy, npy(head, kProto2 + "](" + number(7) + number(8) + "e.")),
+            "0 i64 [] 7; 1 i64 [] 8");
+  const std::string code = kProto2 + call(global("os", "system"), {text("id")}) + ".";
+  EXPECT_EQ(told(formats::npy, npy(head, code)),
+            " | holds a reference to 'os.system', which was not run");
+  EXPECT_EQ(told(formats::npy, npy(head, code + "x")),
+            " | holds a reference to 'os.system', which was not run | 1 bytes follow the array");
+  EXPECT_EQ(error_of(formats::npy, npy(head, code.substr(0, code.size() - 1))),
+            "object array: byte 90: the pickle ends without STOP");
+  const std::vector<Problem> found =
+      audits::npy.audit(input(npy(head, code.substr(0, code.size() - 1))));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].message, "holds a reference to 'os.system', which was not run");
+  const Result<Catalog> npz = formats::npz.open(
+      input(zip({stored("a.npy", npy(head, kProto2 + "](" + number(7) + "e."))})));
+  ASSERT_TRUE(npz.ok());
+  EXPECT_EQ(npz.value().tensors[0].name, "a.0");
 }
 
 TEST(PythonLiteral, RefusesWhatIsNone) {

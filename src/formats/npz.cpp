@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "formats/audit.h"
 #include "formats/zip_archive.h"
 
 namespace tensordiff {
@@ -10,8 +11,10 @@ namespace {
 
 constexpr std::string_view kEnding = ".npy";
 
+bool is_npy(const ZipMember& member) { return member.name.ends_with(kEnding); }
+
 bool is_array(const ZipMember& member) {
-  return member.name.ends_with(kEnding) && member.name.find('/') == std::string::npos;
+  return is_npy(member) && member.name.find('/') == std::string::npos;
 }
 
 bool recognises(const Bytes& file) {
@@ -32,8 +35,10 @@ void open_array(const ZipMember& member, const Input& around, Catalog& catalog) 
     catalog.tensors.push_back(broken_tensor(name, array.error().message()));
     return;
   }
-  array.value().tensors[0].name = name;
-  catalog.tensors.push_back(std::move(array.value().tensors[0]));
+  for (Tensor& tensor : array.value().tensors) {  // Several only in an array of objects.
+    tensor.name = tensor.name.empty() ? name : name + "." + tensor.name;
+    catalog.tensors.push_back(std::move(tensor));
+  }
   for (const Problem& problem : array.value().problems)
     catalog.problems.push_back({member.name, problem.message});
 }
@@ -44,15 +49,20 @@ Result<Catalog> open(const Input& input) {
   Catalog catalog;
   catalog.problems = std::move(zip.problems);
   for (const ZipMember& member : zip.members) {
-    if (member.name.ends_with(kEnding)) {
+    if (is_npy(member)) {
       open_array(member, input, catalog);
     } else {
       catalog.problems.push_back({member.name, "not an npy file: left out"});
     }
   }
-  if (catalog.tensors.empty()) return Error("no npy file in it");
+  if (std::ranges::none_of(zip.members, is_npy)) return Error("no npy file in it");
   make_names_unique(catalog);
   return catalog;
+}
+
+std::vector<Problem> audit(const Input& input) {
+  const Result<Bytes> file = input.source.open();
+  return file.ok() ? audit_zip(file.value(), input.limits) : std::vector<Problem>();
 }
 
 }  // namespace
@@ -63,6 +73,11 @@ constinit const Format formats::npz = {
     .extensions = ".npz",
     .recognises = recognises,
     .open = open,
+};
+
+constinit const Auditor audits::npz = {
+    .format = &formats::npz,
+    .audit = audit,
 };
 
 }  // namespace tensordiff

@@ -301,7 +301,7 @@ Result<Catalog> open(const Input& input) {
 constinit const Format formats::onnx = {
     .name = "onnx",
     .summary = "ONNX models with external data beside them, and single tensors",
-    .extensions = ".onnx",
+    .extensions = ".onnx .pb",
     .recognises = recognises,
     .open = open,
 };

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "formats/archive.h"
 #include "formats/config.h"
+#include "formats/detect.h"
 #include "formats/format.h"
 #include "formats/limits.h"
 #include "formats/shards.h"
@@ -38,24 +39,12 @@ std::string format_names() {
   return names;
 }
 
-Result<const Format*> format_named(std::string_view name) {
-  for (const Format* format : formats::kAll)
-    if (format->name == name) return format;
-  return Error("no format '{}'; there are: {}", printable(name), format_names());
-}
-
 Error unknown_format(ByteView file) {
   if (file.empty()) return Error("an empty file");
   const std::string_view text = as_text(file);
   for (const auto& [signature, meaning] : kOtherFiles)
     if (text.starts_with(signature)) return Error("it looks like {}, which is not read", meaning);
   return Error("not of a known format: it starts with '{}'", printable(text.substr(0, 16)));
-}
-
-Result<const Format*> detect(const Bytes& file) {
-  for (const Format* format : formats::kAll)
-    if (format->recognises(file)) return format;
-  return unknown_format(file.view);
 }
 
 // A file that starts as one thing and ends as a zip is two files to two readers. The start decides,
@@ -121,9 +110,46 @@ Result<Catalog> open_file(const std::string& path, const OpenOptions& options) {
   return open_input(input, options.format);
 }
 
+Result<Catalog> open_folder(const std::string& path, const OpenOptions& options) {
+  if (!options.format.empty()) return Error("a folder: '--format' is for a single file");
+  Archive archive = TRY(walk_folder(path, options.limits));
+  Catalog catalog = TRY(open_files(std::move(archive), options.limits, 0));
+  catalog.format = "folder";
+  return catalog;
+}
+
+// The user named an index: only the shards it speaks of, not all of its folder.
+Result<Catalog> open_index(const std::string& path, const OpenOptions& options) {
+  const Bytes file = TRY(map_file(path));
+  const std::string name = fs::path(path).filename().string();
+  const ShardIndex index = TRY(ShardIndex::parse(name, as_text(file.view)));
+  const fs::path folder = fs::path(path).parent_path();
+  Archive archive = TRY(walk_folder(folder.empty() ? "." : folder.string(), options.limits));
+  std::erase_if(archive.files, [&](const ArchiveFile& other) {
+    return other.path != name && !index.shards.contains(other.path);
+  });
+  Catalog catalog = TRY(open_files(std::move(archive), options.limits, 0));
+  catalog.format = "shards";
+  return catalog;
+}
+
+}  // namespace
+
+Result<const Format*> format_named(std::string_view name) {
+  for (const Format* format : formats::kAll)
+    if (format->name == name) return format;
+  return Error("no format '{}'; there are: {}", printable(name), format_names());
+}
+
+Result<const Format*> detect(const Bytes& file) {
+  for (const Format* format : formats::kAll)
+    if (format->recognises(file)) return format;
+  return unknown_format(file.view);
+}
+
 // Mapped when somebody looks into it. Links to files are followed, for a folder the user named is
 // the user's own (model caches are made of links); links to folders are not, for they can go round.
-Result<Archive> walk(const fs::path& folder, const Limits& limits) {
+Result<Archive> walk_folder(const std::string& folder, const Limits& limits) {
   Archive archive;
   uint64_t bytes = 0;
   std::error_code fault;
@@ -144,31 +170,6 @@ Result<Archive> walk(const fs::path& folder, const Limits& limits) {
   std::ranges::sort(archive.files, {}, &ArchiveFile::path);
   return archive;
 }
-
-Result<Catalog> open_folder(const std::string& path, const OpenOptions& options) {
-  if (!options.format.empty()) return Error("a folder: '--format' is for a single file");
-  Archive archive = TRY(walk(path, options.limits));
-  Catalog catalog = TRY(open_files(std::move(archive), options.limits, 0));
-  catalog.format = "folder";
-  return catalog;
-}
-
-// The user named an index: only the shards it speaks of, not all of its folder.
-Result<Catalog> open_index(const std::string& path, const OpenOptions& options) {
-  const Bytes file = TRY(map_file(path));
-  const std::string name = fs::path(path).filename().string();
-  const ShardIndex index = TRY(ShardIndex::parse(name, as_text(file.view)));
-  const fs::path folder = fs::path(path).parent_path();
-  Archive archive = TRY(walk(folder.empty() ? "." : folder, options.limits));
-  std::erase_if(archive.files, [&](const ArchiveFile& other) {
-    return other.path != name && !index.shards.contains(other.path);
-  });
-  Catalog catalog = TRY(open_files(std::move(archive), options.limits, 0));
-  catalog.format = "shards";
-  return catalog;
-}
-
-}  // namespace
 
 Result<Catalog> open_input(const Input& input, std::string_view name) {
   const Bytes file = TRY(input.source.open());

@@ -1,6 +1,8 @@
 // A bare pickle, as pickle.dump writes it: numpy arrays and plain tensors have their bytes in it.
 
 #include "base/text.h"
+#include "formats/audit.h"
+#include "formats/pickle/code.h"
 #include "formats/pickle/machine.h"
 #include "formats/pickle/torch_file.h"
 #include "formats/pickle/walk.h"
@@ -21,6 +23,13 @@ Result<Catalog> open(const Input& input) {
   return pickle::collect_tensors(std::move(alone), input.limits);
 }
 
+// Code in a file that is refused: what cannot be read may still be loaded by others.
+std::vector<Problem> audit(const Input& input) {
+  const Result<Bytes> file = input.source.open();
+  if (!file.ok() || open(input).ok()) return {};
+  return pickle::code_in(file.value(), 0, input.limits, "");
+}
+
 }  // namespace
 
 constinit const Format formats::pickle = {
@@ -29,6 +38,11 @@ constinit const Format formats::pickle = {
     .extensions = ".pkl .pickle",
     .recognises = recognises,
     .open = open,
+};
+
+constinit const Auditor audits::pickle = {
+    .format = &formats::pickle,
+    .audit = audit,
 };
 
 }  // namespace tensordiff

@@ -51,8 +51,7 @@ struct Placed {
 bool recognises(const Bytes& file) {
   ByteCursor cursor(file.view);
   const uint64_t header_bytes = cursor.u64();
-  return header_bytes <= Limits{}.header_bytes_max && header_bytes <= cursor.remaining() &&
-         cursor.u8() == '{';
+  return header_bytes <= cursor.remaining() && cursor.u8() == '{';
 }
 
 Result<DType> parse_dtype(const Json& name) {

@@ -300,7 +300,7 @@ Result<Catalog> open(const Input& input) {
 constinit const Format formats::tf_checkpoint = {
     .name = "tf-checkpoint",
     .summary = "TensorFlow checkpoints, by their index; version 1 too",
-    .extensions = ".index",
+    .extensions = ".index .ckpt",
     .recognises = is_table,
     .open = open,
 };

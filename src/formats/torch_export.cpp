@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "formats/audit.h"
 #include "formats/limits.h"
 #include "formats/pickle/rebuild.h"
 #include "formats/zip_archive.h"
@@ -122,6 +123,11 @@ Result<Catalog> open(const Input& input) {
   return catalog;
 }
 
+std::vector<Problem> audit(const Input& input) {
+  const Result<Bytes> file = input.source.open();
+  return file.ok() ? audit_zip(file.value(), input.limits) : std::vector<Problem>();
+}
+
 }  // namespace
 
 constinit const Format formats::torch_export = {
@@ -130,6 +136,11 @@ constinit const Format formats::torch_export = {
     .extensions = ".pt2",
     .recognises = recognises,
     .open = open,
+};
+
+constinit const Auditor audits::torch_export = {
+    .format = &formats::torch_export,
+    .audit = audit,
 };
 
 }  // namespace tensordiff

@@ -69,6 +69,19 @@ std::string told_old(const std::string& storages, const std::string& tensors,
                                        {"pickle", kProto2 + dict({{"w", root}}) + "."}}));
 }
 
+// Without `tensors` and views, and with a storage that is a plain tuple, as others write them.
+TEST(TorchTar, MayHaveItsStridesInTheObject) {
+  const auto told_plain = [](std::string_view key) {
+    const std::string id = tuple(
+        {text("storage"), global("torch", "FloatStorage"), text(key), text("cpu"), number(2)});
+    const std::string root = dict({{"w", tensor({id, 0, {2}, {1}})}});
+    return told(formats::torch_tar,
+                tar({{"storages", count(1) + kStorage}, {"pickle", kProto2 + root + "."}}));
+  };
+  EXPECT_EQ(told_plain("1"), "w f32 [2] 5 6");
+  EXPECT_EQ(told_plain("9"), "w: storage '9' is not in the file");
+}
+
 TEST(TorchTar, SaysWhatIsWrong) {
   const std::string storages = count(1) + kStorage + kNoViews;
   EXPECT_EQ(told_old(storages, kVector), "w f32 [2] 5 6");

@@ -7,6 +7,8 @@
 
 #include "base/byte_cursor.h"
 #include "base/text.h"
+#include "formats/audit.h"
+#include "formats/pickle/code.h"
 #include "formats/pickle/machine.h"
 #include "formats/pickle/torch_file.h"
 #include "formats/pickle/walk.h"
@@ -72,6 +74,12 @@ Result<Catalog> open(const Input& input) {
   return pickle::collect_tensors(std::move(torch), input.limits);
 }
 
+std::vector<Problem> audit(const Input& input) {
+  const Result<Bytes> file = input.source.open();
+  if (!file.ok() || open(input).ok()) return {};
+  return pickle::code_in(file.value(), 0, input.limits, "");
+}
+
 }  // namespace
 
 bool pickle::is_torch_legacy(const Bytes& file) {
@@ -105,6 +113,8 @@ Result<pickle::TorchFile> pickle::read_torch_legacy(const Bytes& file, const Lim
   }
 
   TorchFile torch{std::move(object), {}, "pickle", {}};
+  for (const Graph* beside : {&magic, &version, &machine, &keys})
+    report_names(*beside, {torch.where}, torch.problems);
   torch.storages.find = [storages](std::string_view key) -> Result<ByteSource> {
     const auto found = storages->find(std::string(key));
     if (found == storages->end()) return Error("storage '{}' is not in the file", printable(key));
@@ -122,6 +132,11 @@ constinit const Format formats::torch_legacy = {
     .extensions = ".pt .pth .bin",
     .recognises = recognises,
     .open = open,
+};
+
+constinit const Auditor audits::torch_legacy = {
+    .format = &formats::torch_legacy,
+    .audit = audit,
 };
 
 }  // namespace tensordiff

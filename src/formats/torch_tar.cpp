@@ -6,7 +6,8 @@
 //              the sizes, the strides and the offset as i64
 //   pickle     the object; its persistent ids are keys of tensors or storages, as text
 //
-// Counts are pickles too. Everything is little-endian.
+// Counts are pickles too. Everything is little-endian. Others write such files without `tensors`,
+// and with the storage and its strides in the object as later versions have them.
 
 #include <unordered_map>
 
@@ -46,6 +47,7 @@ class OldFile {
     const uint64_t count = TRY(read_count(member, at));
     for (uint64_t i = 0; i < count; ++i)
       TRY(read_storage(member, at).in(fmt::format("storage {} of {}", i + 1, count)));
+    if (at == member.size()) return {};  // Not torch's own, but some write them so.
     const Graph views = TRY(pickle::read_pickle(member, at, limits_));
     for (const NodeId view : views.items(views.root)) TRY(read_view(views, view));
     return {};
@@ -57,6 +59,12 @@ class OldFile {
     for (uint64_t i = 0; i < count; ++i)
       TRY(read_tensor(member, at).in(fmt::format("tensor {} of {}", i + 1, count)));
     return {};
+  }
+
+  Result<ByteSource> storage(std::string_view key) const {
+    const auto found = storages_.find(std::string(key));
+    if (found == storages_.end()) return Error("storage '{}' is not in the file", printable(key));
+    return found->second.bytes;
   }
 
   // What a persistent id stands for: a tensor, or a storage as a tensor of one axis.
@@ -173,7 +181,7 @@ bool recognises(const Bytes& file) {
   if (!is_tar(file)) return false;
   const Result<Archive> archive = read_tar(file, Limits());
   return archive.ok() && find_member(archive.value(), "storages") &&
-         find_member(archive.value(), "tensors") && find_member(archive.value(), "pickle");
+         find_member(archive.value(), "pickle");
 }
 
 Result<Catalog> open(const Input& input) {
@@ -184,14 +192,18 @@ Result<Catalog> open(const Input& input) {
     if (!source) return Error("no member '{}', which torch 0.1 wrote", name);
     return source->open();
   };
-  const Bytes storages = TRY(member("storages")), tensors = TRY(member("tensors"));
-  const Bytes object = TRY(member("pickle"));
+  const Bytes storages = TRY(member("storages")), object = TRY(member("pickle"));
   const auto old = std::make_shared<OldFile>(input.limits);
   TRY(old->read_storages(storages).in("storages"));
-  TRY(old->read_tensors(tensors).in("tensors"));
+  if (find_member(archive, "tensors")) {
+    const Bytes tensors = TRY(member("tensors"));
+    TRY(old->read_tensors(tensors).in("tensors"));
+  }
   Graph graph = TRY(pickle::read_pickle(object, 0, input.limits).in("pickle"));
   pickle::TorchFile torch{std::move(graph), {}, "pickle", std::move(archive.problems)};
   torch.storages.tensor = [old](std::string_view id) { return old->find(id); };
+  torch.storages.find = [old](std::string_view key) { return old->storage(key); };
+  torch.storages.plain_ids = true;
   return pickle::collect_tensors(std::move(torch), input.limits);
 }
 

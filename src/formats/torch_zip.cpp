@@ -8,7 +8,9 @@
 // with storages of their own in <root>/constants/, and code beside them that is not read.
 
 #include "base/text.h"
+#include "formats/audit.h"
 #include "formats/limits.h"
+#include "formats/pickle/code.h"
 #include "formats/pickle/machine.h"
 #include "formats/pickle/torch_file.h"
 #include "formats/pickle/walk.h"
@@ -57,13 +59,15 @@ Result<pickle::TorchFile> read_part(const SharedArchive& archive, const std::str
                                  human_bytes(source.size()), human_bytes(limits.pickle_bytes_max)));
   const Bytes pickle = TRY(source.open().in(name));
   pickle::Graph graph = TRY(pickle::read_pickle(pickle, 0, limits).in(name));
-  const auto find = [archive,
+  pickle::UsedKeys used = std::make_shared<pickle::UsedKeys::element_type>();
+  const auto find = [archive, used,
                      folder = root + "/" + part + "/"](std::string_view key) -> Result<ByteSource> {
+    used->emplace(key);
     const ZipMember* member = archive->find(folder + std::string(key));
     if (!member) return Error("storage '{}' is not in the file", printable(key));
     return member->source;
   };
-  pickle::TorchFile torch{std::move(graph), {find, swapped}, name, {}};
+  pickle::TorchFile torch{std::move(graph), {find, swapped}, name, {}, used};
   torch.scripted = archive->find(root + "/constants.pkl") != nullptr;
   return torch;
 }
@@ -85,6 +89,40 @@ Result<Catalog> open(const Input& input) {
   for (Problem& problem : constants.problems) catalog.problems.push_back(std::move(problem));
   make_names_unique(catalog);
   return catalog;
+}
+
+// Storages that no tensor uses, and code in pickles that were not read.
+void report_unused(const SharedArchive& archive, const std::string& root, const Limits& limits,
+                   std::vector<Problem>& problems) {
+  Result<pickle::TorchFile> file = read_part(archive, root, "data", limits);
+  const pickle::UsedKeys used = file.ok() ? file.value().used : nullptr;
+  if (file.ok()) pickle::collect_tensors(std::move(file).value(), limits);
+  const std::string storages = root + "/data/";
+  for (const ZipMember& member : archive->members) {
+    const std::string below = member.name.substr(root.size() + 1);
+    const bool is_read = (below == "data.pkl" && used) || below == "constants.pkl";
+    if (used && member.name.starts_with(storages) &&
+        !used->contains(member.name.substr(storages.size())))
+      problems.push_back(
+          {member.name, fmt::format("its {} bytes belong to no tensor", member.source.size())});
+    if (!below.ends_with(".pkl") || is_read || member.source.size() > limits.pickle_bytes_max)
+      continue;
+    if (const Result<Bytes> bytes = member.source.open(); bytes.ok())
+      for (Problem& found : pickle::code_in(bytes.value(), 0, limits, below))
+        problems.push_back(std::move(found));
+  }
+}
+
+std::vector<Problem> audit(const Input& input) {
+  const Result<Bytes> file = input.source.open();
+  if (!file.ok()) return {};
+  std::vector<Problem> problems = audit_zip(file.value(), input.limits);
+  Result<ZipArchive> archive = read_zip(file.value(), input.limits);
+  if (!archive.ok()) return problems;
+  const auto shared = std::make_shared<const ZipArchive>(std::move(archive).value());
+  if (const std::optional<std::string> root = root_of(*shared))
+    report_unused(shared, *root, input.limits, problems);
+  return problems;
 }
 
 }  // namespace
@@ -110,6 +148,11 @@ constinit const Format formats::torch_zip = {
     .extensions = ".pt .pth .bin .ckpt .ptl",
     .recognises = recognises,
     .open = open,
+};
+
+constinit const Auditor audits::torch_zip = {
+    .format = &formats::torch_zip,
+    .audit = audit,
 };
 
 }  // namespace tensordiff

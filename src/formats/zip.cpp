@@ -1,6 +1,7 @@
 // A zip of other files: a folder of dumps, packed. What the zip container is, see zip_archive.cpp.
 
 #include "formats/archive.h"
+#include "formats/audit.h"
 #include "formats/zip_archive.h"
 
 namespace tensordiff {
@@ -21,14 +22,30 @@ Result<Catalog> open(const Input& input) {
   return open_files(std::move(archive), input.limits, input.depth + 1);
 }
 
+std::vector<Problem> audit(const Input& input) {
+  const Result<Bytes> file = input.source.open();
+  if (!file.ok() || !check_nesting(input).ok()) return {};
+  std::vector<Problem> problems = audit_zip(file.value(), input.limits);
+  Result<ZipArchive> zip = read_zip(file.value(), input.limits);
+  if (!zip.ok()) return problems;
+  for (ZipMember& member : zip.value().members)
+    audit_member({std::move(member.name), std::move(member.source)}, input, problems);
+  return problems;
+}
+
 }  // namespace
 
 constinit const Format formats::zip = {
     .name = "zip",
     .summary = "zip archive of files of any other format",
-    .extensions = ".zip",
+    .extensions = ".zip .keras",
     .recognises = recognises,
     .open = open,
+};
+
+constinit const Auditor audits::zip = {
+    .format = &formats::zip,
+    .audit = audit,
 };
 
 }  // namespace tensordiff

@@ -264,6 +264,38 @@ ByteSource source_of(const Bytes& file, const Entry& entry) {
   });
 }
 
+// After the data of a member whose sizes were not known when its header was written, they follow:
+// 12 bytes, 8 more where they are wide, 4 more with a signature. Found by what must come next.
+uint64_t descriptor_bytes(ByteView file, const Entry& entry) {
+  constexpr uint16_t kHasDescriptor = 8;
+  if (!(entry.flags & kHasDescriptor)) return 0;
+  for (const uint64_t bytes : {16, 24, 12, 20})
+    if (range_fits(entry.data_end() + bytes, 2, file.size()) &&
+        as_text(file).substr(entry.data_end() + bytes, 2) == "PK")
+      return bytes;
+  return 0;
+}
+
+// Bytes of the file that belong to no member and to no part of the directory.
+void report_gaps(ByteView file, const Directory& directory, std::vector<Entry> entries,
+                 std::vector<Problem>& problems) {
+  std::ranges::sort(entries, {}, &Entry::header_offset);
+  uint64_t covered = 0;
+  const auto upto = [&](uint64_t begin, std::string_view what) {
+    if (begin > covered)
+      problems.push_back(
+          {"zip", fmt::format("{} bytes before {} belong to no member", begin - covered, what)});
+  };
+  for (const Entry& entry : entries) {
+    if (entry.data_offset == 0) return;  // A damaged one: where it ends is not known.
+    upto(entry.header_offset, fmt::format("'{}'", printable(entry.name, 80)));
+    covered = std::max(covered, entry.data_end() + descriptor_bytes(file, entry));
+  }
+  upto(directory.offset, "the directory");
+  covered = directory.offset + directory.bytes;
+  upto(directory.end, "its end record");
+}
+
 // Why an entry is no member to be read at all; empty when it is one.
 std::string_view left_out_because(const Entry& entry) {
   if (entry.is_link()) return "a symbolic link: not followed";
@@ -305,6 +337,21 @@ Result<ZipArchive> read_zip(const Bytes& file, const Limits& limits) {
         {entry.name, source_of(file, entry), entry.method == kStored, entry.crc32});
   }
   return archive;
+}
+
+std::vector<Problem> audit_zip(const Bytes& file, const Limits& limits) {
+  const Result<ZipArchive> archive = read_zip(file, limits);
+  if (!archive.ok()) return {};
+  std::vector<Problem> problems;
+  for (const ZipMember& member : archive.value().members)
+    if (const Result<void> sum = verify_checksum(member); !sum.ok())
+      problems.push_back({member.name, sum.error().message()});
+  std::vector<Problem> known;  // Opening says these.
+  const Result<Directory> directory = read_end(file.view, known);
+  Result<std::vector<Entry>> entries = read_directory(file.view, directory.value(), limits);
+  for (Entry& entry : entries.value()) locate(file.view, directory.value(), entry);
+  report_gaps(file.view, directory.value(), std::move(entries).value(), problems);
+  return problems;
 }
 
 Result<void> verify_checksum(const ZipMember& member) {

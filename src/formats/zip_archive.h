@@ -32,6 +32,9 @@ struct ZipArchive {
 
 Result<ZipArchive> read_zip(const Bytes& file, const Limits& limits);
 
+// What opening leaves alone: checksums of members, and bytes that belong to none.
+std::vector<Problem> audit_zip(const Bytes& file, const Limits& limits);
+
 // Reads the whole member and compares its checksum with the recorded one. Not done on opening,
 // because that must not read tensors.
 Result<void> verify_checksum(const ZipMember& member);

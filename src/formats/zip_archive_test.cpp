@@ -57,6 +57,36 @@ TEST(ZipArchive, ListsFilesInTheOrderOfTheDirectory) {
   EXPECT_TRUE(archive.value().problems.empty());
 }
 
+std::string audited(const std::string& file) {
+  std::string out;
+  for (const Problem& found : audit_zip(bytes_of(file), Limits()))
+    out += found.where + ": " + found.message + ";";
+  return out;
+}
+
+TEST(ZipArchive, AuditsChecksumsOfStoredMembers) {
+  EXPECT_EQ(audited(zip({stored("a", "one"), deflated("b", "two")})), "");
+  ZipFile wrong = stored("a", "one");
+  wrong.crc32 = 1;
+  EXPECT_EQ(audited(zip({wrong})), "a: its checksum is 7a6c86f1, but 00000001 was recorded;");
+}
+
+TEST(ZipArchive, AuditsBytesOfNoMember) {
+  std::string file = zip({stored("a", "one"), stored("b", "two")});
+  const std::size_t directory = file.find("PK\1\2");
+  std::string hidden = file;
+  hidden.insert(directory, "secret");
+  // The end record says where the directory is.
+  hidden.replace(hidden.size() - 6, 4, u32(static_cast<uint32_t>(directory + 6)));
+  EXPECT_EQ(audited(hidden), "zip: 6 bytes before the directory belong to no member;");
+  ZipFile described = stored("a", "one");
+  described.flags = 8;
+  described.data += "PK\7\b" + u32(0x7a6c86f1) + u32(3) + u32(3);
+  described.bytes = described.data.size();
+  const std::string with_descriptor = zip({described});
+  EXPECT_EQ(audited(with_descriptor), "");
+}
+
 TEST(ZipArchive, StoredMembersLieInTheFile) {
   const Bytes file = bytes_of(zip({stored("x", "abcd")}));
   const Result<ZipArchive> archive = read_zip(file, {});

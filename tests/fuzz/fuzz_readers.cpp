@@ -1,5 +1,5 @@
-// Feeds arbitrary bytes to every format, or to the one that TENSORDIFF_READER names, and reads what
-// opens. Nothing may crash or hang; any Result is fine.
+// Feeds arbitrary bytes to every format, or to the one that TENSORDIFF_READER names, reads what
+// opens and audits it. Nothing may crash or hang; any Result is fine.
 
 #include <algorithm>
 #include <cstdio>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/audit.h"
 #include "formats/format.h"
 #include "tensor/reader.h"
 
@@ -48,6 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   input.limits.expanded_bytes_max = 16 << 20;  // Keeps one input quick.
   for (const Format* format : formats::kAll) {
     if (!is_wanted(*format)) continue;
+    audit_input(input, format->name);
     const Result<Catalog> catalog = format->open(input);
     if (!catalog.ok()) continue;
     for (const Tensor& tensor : catalog.value().tensors) read_elements(tensor);

@@ -14,8 +14,16 @@ struct CodeOrigin {
   bool scripted = false;  // TorchScript: __torch__.* are classes of the archive itself.
 };
 
-// One Problem for each name of code in a pickle and in the torch files inside it.
+// One Problem for each name of code in a pickle.
+void report_names(const Graph& graph, const CodeOrigin& origin, std::vector<Problem>& problems);
+
+// The same for a pickle and the torch files inside it.
 void report_code(const Rebuilder& rebuilder, const CodeOrigin& origin,
                  std::vector<Problem>& problems);
+
+// The names of code in pickles one after another, as far as they can be followed: for files that
+// are not read, such as one that breaks off or has a second pickle behind the first.
+std::vector<Problem> code_in(const Bytes& file, uint64_t begin, const Limits& limits,
+                             const std::string& where);
 
 }  // namespace tensordiff::pickle

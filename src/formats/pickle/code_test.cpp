@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "formats/audit.h"
 #include "formats/pickle/test_pickles.h"
 
 namespace tensordiff::pickle {
@@ -34,6 +35,30 @@ TEST(Code, OfAScriptIsItsOwn) {
                  test_files::zip({test_files::stored("m/data.pkl", root),
                                   test_files::stored("m/constants.pkl", kProto2 + ").")})),
             "");
+}
+
+// What is refused may still be loaded by others: the code in it is named as far as it goes.
+TEST(Code, IsToldOfFilesThatAreRefused) {
+  const std::string one = kProto2 + call(global("os", "system"), {text("id")}) + ".";
+  const std::string two = kProto2 + call(global("builtins", "eval"), {text("1")});
+  std::string names;
+  for (const Problem& found : code_in(bytes_of(one + two), 0, Limits(), "x"))
+    names += found.where + ": " + found.message + ";";
+  EXPECT_EQ(names,
+            "x: holds a reference to 'builtins.eval', which was not run;"
+            "x: holds a reference to 'os.system', which was not run;");
+  EXPECT_EQ(audits::pickle.audit(input(one + two)).size(), 2U);
+  EXPECT_TRUE(audits::pickle.audit(input(one)).empty());  // Opening says it.
+}
+
+// A legacy torch file is five pickles, each of which a loader runs.
+TEST(Code, IsToldOfEveryPickleOfALegacyFile) {
+  const std::string magic = kProto2 + "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
+  const std::string machine = kProto2 + call(global("os", "system"), {text("id")}) + ".";
+  const std::string file =
+      magic + kProto2 + "M\xe9\x03." + machine + kProto2 + "}." + kProto2 + "].";
+  EXPECT_EQ(told(formats::torch_legacy, file),
+            " | holds a reference to 'os.system', which was not run");
 }
 
 }  // namespace

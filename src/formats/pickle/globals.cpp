@@ -21,6 +21,7 @@ constexpr DataName kNames[] = {
     {"builtins.complex", complex},
     {"builtins.slice", plain},
     {"builtins.range", plain},
+    {"builtins.xrange", plain},
     {"builtins.object", plain},
     {"collections.OrderedDict", dict},
     {"collections.defaultdict", dict},

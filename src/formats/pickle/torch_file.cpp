@@ -13,9 +13,10 @@ Result<uint64_t> count_at(const Graph& graph, std::span<const NodeId> fields, st
 
 }  // namespace
 
-Result<StorageId> read_storage_id(const Graph& graph, NodeId persistent) {
-  if (graph.kind(persistent) != Kind::persistent) return Error("not a storage");
-  const NodeId id = graph.items(persistent)[0];
+Result<StorageId> read_storage_id(const Graph& graph, NodeId persistent, bool plain) {
+  const bool marked = graph.kind(persistent) == Kind::persistent;
+  if (!marked && !plain) return Error("not a storage");
+  const NodeId id = marked ? graph.items(persistent)[0] : persistent;
   const std::span<const NodeId> fields = graph.items(id);
   if (graph.kind(id) != Kind::tuple || fields.size() < 5 || graph.string(fields[0]) != "storage")
     return Error("a persistent id that is not that of a storage");

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,21 +30,27 @@ struct StorageId {
   uint64_t item_bytes() const { return type->dtype ? tensordiff::item_bytes(*type->dtype) : 1; }
 };
 
-// Says what is wrong when the persistent id does not describe a storage.
-Result<StorageId> read_storage_id(const Graph& graph, NodeId persistent);
+// Says what is wrong when the persistent id does not describe a storage. `plain`: it may also be a
+// tuple that is not marked as one.
+Result<StorageId> read_storage_id(const Graph& graph, NodeId persistent, bool plain = false);
 
 struct Storages {
   std::function<Result<ByteSource>(std::string_view key)> find;
   bool swapped = false;  // Written on a machine of the other byte order.
   // Files of torch 0.1 have whole tensors behind their persistent ids, which are numbers as text.
   std::function<Result<View>(std::string_view id)> tensor = {};
+  bool plain_ids = false;  // Others who write such files leave out the mark of a persistent id.
 };
+
+// The storages that were looked up, where somebody keeps account of them.
+using UsedKeys = std::shared_ptr<std::set<std::string, std::less<>>>;
 
 struct TorchFile {
   Graph graph;
   Storages storages;
   std::string where;  // What to call the pickle in messages: "data.pkl".
   std::vector<Problem> problems;
+  UsedKeys used = {};
   bool scripted = false;  // TorchScript: the classes it names, __torch__.*, are its own.
 };
 

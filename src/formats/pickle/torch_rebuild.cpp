@@ -75,7 +75,7 @@ Result<Rebuilder::Storage> Rebuilder::storage(NodeId id) {
     Nested* inner = TRY(nested(id));
     return inner->rebuilder->storage(inner->file.graph.root);
   }
-  const StorageId described = TRY(read_storage_id(graph_, id));
+  const StorageId described = TRY(read_storage_id(graph_, id, storages_.plain_ids));
   const StorageId& first = described_.emplace(described.key, described).first->second;
   if (first.type != described.type || first.count != described.count)
     return Error("storage '{}' is described in two ways", printable(described.key));

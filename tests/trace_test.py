@@ -47,7 +47,7 @@ def is_allowed(call):
     if name in ("connect", "bind"):
         return False
     if name == "sendto":  # On that pair: it names no address.
-        return arguments.rstrip().endswith("NULL, 0)") or "NULL, 0) =" in arguments
+        return ", NULL, 0" in arguments
     if name in ("open", "openat", "openat2"):
         if "O_TMPFILE" in arguments or '"/dev/null"' in arguments:
             return True

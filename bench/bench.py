@@ -83,7 +83,7 @@ class Bench:
     def __init__(self, options):
         self.options = options
         self.rows = []
-        self.cores = os.cpu_count()
+        self.cores = len(os.sched_getaffinity(0))
 
     def wanted(self, name):
         return self.options.only in name
@@ -230,7 +230,7 @@ def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as cpus:
         model = next((line.split(":")[1].strip() for line in cpus
                       if line.startswith("model name")), "")
-    return {"cpu": model, "cores": os.cpu_count(), "kernel": platform.release()}
+    return {"cpu": model, "cores": len(os.sched_getaffinity(0)), "kernel": platform.release()}
 
 
 def show_changes(rows, path):

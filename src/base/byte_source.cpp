@@ -119,31 +119,13 @@ Result<Bytes> map_descriptor(int file, uint64_t size) {
   return Bytes{{static_cast<const std::byte*>(address), size}, erase(std::move(owner))};
 }
 
-// Whether mincore() tells what of the mapped files is in memory. Of a file that we neither own nor
-// may write, the system says that all of it is.
-std::atomic<bool> residency_known{true};
-
-void note_residency(int file, const struct stat& info) {
-  const int how = AT_EMPTY_PATH | AT_EACCESS;
-  if (info.st_uid != geteuid() && faccessat(file, "", W_OK, how) != 0) residency_known = false;
-}
-
-// Asks about one page, because asking about all costs as much as the advice.
-bool is_in_memory(uintptr_t address) {
-  unsigned char page = 0;
-  void* begin = reinterpret_cast<void*>(address / page_bytes * page_bytes);
-  return residency_known && mincore(begin, 1, &page) == 0 && (page & 1) != 0;
-}
-
 constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 Result<Bytes> map_and_close(int file) {
   struct stat info = {};
   Result<Bytes> mapped = Error("not a regular file");
-  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) {
-    note_residency(file, info);
+  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode))
     mapped = map_descriptor(file, static_cast<uint64_t>(info.st_size));
-  }
   close(file);
   return mapped;
 }
@@ -151,14 +133,6 @@ Result<Bytes> map_and_close(int file) {
 }  // namespace
 
 bool Bytes::intact() const { return !owner || static_cast<const Owner*>(owner.get())->intact(); }
-
-void will_need(ByteView bytes) {
-  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
-  const uintptr_t begin = address / page_bytes * page_bytes;
-  // Only advice: nothing is lost when it fails. Where the last page is there, so are the others.
-  if (bytes.empty() || is_in_memory(address + bytes.size() - 1)) return;
-  madvise(reinterpret_cast<void*>(begin), address + bytes.size() - begin, MADV_WILLNEED);
-}
 
 Bytes bytes_of(std::string memory) {
   auto owner = std::make_shared<MemoryOwner>(std::move(memory));

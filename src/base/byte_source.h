@@ -45,9 +45,6 @@ struct Bytes {
   }
 };
 
-// Says that these bytes of a mapped file will be read soon, so that the disk may start on them.
-void will_need(ByteView bytes);
-
 // Takes ownership of memory.
 Bytes bytes_of(std::string memory);
 

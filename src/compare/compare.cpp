@@ -119,8 +119,6 @@ Sums measure(const Reader& a, const Reader& b, const Tolerance& tolerance,
   const uint64_t bytes_per_pair = item_bytes(a.view().dtype) + item_bytes(b.view().dtype);
   return reduce_blocks<Sums>(meter.blocks(), kChunkBlocks, {}, [&](uint64_t block, Sums& total) {
     if (options.on_progress) options.on_progress(kBlockElements * bytes_per_pair);
-    // The disk works two chunks ahead, so that a cold file does not stall the kernels.
-    if (block % kChunkBlocks == 0) meter.will_need(block + kChunkBlocks, 2 * kChunkBlocks);
     total.merge(meter.measure(block, {total.max_abs, total.max_rel, total.rtol_needed}));
   });
 }

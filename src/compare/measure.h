@@ -27,7 +27,6 @@ class Meter {
   Meter(const Reader& a, const Reader& b, Threshold limit);
 
   uint64_t blocks() const { return walk_.blocks(); }
-  void will_need(uint64_t first, uint64_t count) const { walk_.will_need(first, count); }
 
   // The sums of one block. `best` is the largest of the blocks before it that it will be merged
   // with: what does not beat it may be left out.

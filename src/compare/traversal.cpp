@@ -230,12 +230,6 @@ Traversal::Block Traversal::fetch(uint64_t block, std::vector<std::byte>& buffer
   return {found.count, buffer_a.data(), buffer_b.data()};
 }
 
-void Traversal::will_need(uint64_t first, uint64_t count) const {
-  if (!flat()) return;
-  a_.will_need(first * kBlockElements, count * kBlockElements);
-  b_.will_need(first * kBlockElements, count * kBlockElements);
-}
-
 uint64_t Traversal::position(uint64_t block, std::size_t at) const {
   if (flat()) return block * kBlockElements + at;
   const Box found = box(block);

@@ -31,9 +31,6 @@ class Traversal {
   Block fetch(uint64_t block, std::vector<std::byte>& buffer_a,
               std::vector<std::byte>& buffer_b) const;
 
-  // Blocks [first, first + count) will be fetched soon.
-  void will_need(uint64_t first, uint64_t count) const;
-
   // The row-major position of an element of a block.
   uint64_t position(uint64_t block, std::size_t at) const;
 

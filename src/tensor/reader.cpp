@@ -87,15 +87,6 @@ const std::byte* Reader::raw(uint64_t first, std::size_t count,
   return buffer.data();
 }
 
-void Reader::will_need(uint64_t first, uint64_t count) const {
-  const uint64_t elements = view_.elements();
-  if (!in_place_ || first >= elements) return;
-  const std::size_t item = item_bytes(view_.dtype);
-  const uint64_t wanted = std::min(count, elements - first);
-  tensordiff::will_need(
-      bytes_[0].view.subspan((view_.parts[0].offset + first) * item, wanted * item));
-}
-
 void Reader::values(uint64_t first, std::size_t count, double* out) const {
   // In bounded pieces, so that a caller who asks for much costs little.
   constexpr std::size_t kPiece = 4096;

@@ -23,9 +23,6 @@ class Reader {
   // source when they lie there so, else into `buffer`, which is made large enough.
   const std::byte* raw(uint64_t first, std::size_t count, std::vector<std::byte>& buffer) const;
 
-  // Elements [first, first + count) will be read soon, as far as there are so many.
-  void will_need(uint64_t first, uint64_t count) const;
-
   // Where the elements of a view of one part start in their source (before its offset).
   const std::byte* data() const { return bytes_[0].view.data(); }
 

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "align/evidence.h"
+#include "align/part_note.h"
 #include "align/view.h"
 #include "align/whole.h"
 #include "base/text.h"
@@ -51,17 +52,8 @@ AlignedPair carry_out(const Plan& plan, View a, View b) {
     if (step.op == ops::kFlatten)
       pair.note = "no axes in common: compared element by element in the order they are stored";
     if (step.op != ops::kTruncate && step.op != ops::kSelect) continue;
-    const uint64_t axis = step.argument[0];
-    const uint64_t kept = step.argument.back();
     if (!pair.note.empty()) pair.note += "; ";
-    if (step.op == ops::kSelect && kept == 1) {
-      pair.note += fmt::format("axis {} of {} stacks {}, of which only the first is compared", axis,
-                               step.side, before[axis]);
-      continue;
-    }
-    pair.note +=
-        fmt::format("{} has {} more rows on axis {}: only the {} {} are compared", step.side,
-                    before[axis] - kept, axis, step.op == ops::kSelect ? "last" : "first", kept);
+    pair.note += part_note(step, before[step.argument[0]]);
   }
   assert(pair.a.shape == pair.b.shape);
   return pair;

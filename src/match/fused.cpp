@@ -3,6 +3,7 @@
 
 #include "match/matcher.h"
 #include "match/meaning.h"
+#include "tensor/shards.h"
 
 namespace tensordiff {
 namespace {
@@ -72,6 +73,13 @@ Parts parts_of_experts(const ByMeaning& separate, const CanonicalName& whole,
   return parts;
 }
 
+// Of all ranks, copies once: few heads of keys may be on several.
+uint64_t elements_of(const Tensor& tensor) {
+  uint64_t sum = 0;
+  for (const View& shard : distinct_shards(tensor)) sum += shard.elements();
+  return sum;
+}
+
 class Fused {
  public:
   // `a_is_whole`: the fused tensors are of a.
@@ -104,8 +112,8 @@ class Fused {
     bool sharded = !whole_.tensors[whole].shards.empty();
     for (const std::size_t part : parts.tensors) {
       const Tensor& tensor = separate_.tensors[part];
-      section.elements.push_back(tensor.elements());
-      sum += tensor.elements();
+      section.elements.push_back(elements_of(tensor));
+      sum += section.elements.back();
       sharded |= !tensor.shards.empty();
     }
     if (!sharded && sum != whole_.tensors[whole].elements()) return false;

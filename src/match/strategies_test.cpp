@@ -122,6 +122,25 @@ TEST(Fused, PairsEachPart) {
             Names{});
 }
 
+// Few heads of keys, each on two of four ranks: as large as one copy of each.
+TEST(Fused, CountsWhatSeveralRanksHoldOnce) {
+  Catalog separate;
+  const auto add = [&](std::string name, const std::vector<unsigned>& seeds) {
+    Tensor tensor{std::move(name), noise_view({4, 8}, seeds[0]), ""};
+    for (const unsigned seed : seeds) tensor.shards.push_back(noise_view({4, 8}, seed));
+    separate.tensors.push_back(std::move(tensor));
+  };
+  add("layers.0.wq", {1, 2, 3, 4});
+  add("layers.0.wk", {5, 5, 6, 6});
+  add("layers.0.wv", {7, 7, 8, 8});
+  const Catalog fused = catalog_of({Named{"h.0.attn.c_attn", {32, 8}, 9}});
+  MatchOptions options;
+  options.strategies = {"fused"};
+  const Result<Matching> matching = match(fused, separate, options);
+  ASSERT_EQ(matching.value().pairs.size(), 3U);
+  EXPECT_EQ(matching.value().pairs[0].section_a->elements, (std::vector<uint64_t>{128, 64, 64}));
+}
+
 TEST(Fused, PairsStackedExpertsWithGateAndUpInOne) {
   const Catalog stacked = catalog_of({{"layers.0.mlp.experts.gate_up_proj.weight", {2, 12, 4}, 1}});
   const Catalog single = catalog_of({{"layers.0.mlp.experts.0.gate_proj.weight", {6, 4}, 2},

@@ -32,8 +32,8 @@ constexpr std::array<std::string_view, 27> kWrappers = {
 constexpr std::array<std::array<std::string_view, 3>, 2> kWrappedModules = {
     {{"fsdp", "wrapped", "module"}, {"checkpoint", "wrapped", "module"}}};
 // What the part that has the weights is called inside a module: "q_proj.base_layer.weight".
-constexpr std::array<std::string_view, 6> kInnerWords = {"linear", "dense", "layer",
-                                                         "base",   "inner", "einsum"};
+constexpr std::array<std::string_view, 7> kInnerWords = {"linear", "dense",  "layer",     "base",
+                                                         "inner",  "einsum", "normalized"};
 
 struct ParameterWord {
   std::string_view word, parameter;
@@ -60,6 +60,7 @@ void drop_wrapped_modules(Words& words) {
     for (auto found = std::ranges::search(words, wrapper); !found.empty();
          found = std::ranges::search(words, wrapper))
       words.erase(found.begin(), found.end());
+  std::erase(words, "hook");  // "blocks.0.attn.hook_q"
 }
 
 Words words_of(std::string_view name) {

@@ -6,7 +6,7 @@
 //   - "mlp.gate" beside "mlp.fc" may be either half of a gated mlp: TensorRT-LLM has them the other
 //     way round. Both halves have roles of their own, for conventions.cpp to ask the values;
 //   - "layer.1.layer_norm" of T5 is that of cross attention in the decoder, of the mlp elsewhere;
-//   - a name without a parameter is a weight among weights: "cls_token", "experts.down_proj".
+//   - a name without a parameter is a weight where most are: "cls_token", "experts.down_proj".
 
 #include "match/meaning.h"
 
@@ -30,9 +30,11 @@ bool is_gate_of_mlp(std::string_view spelling) {
 class Dialect {
  public:
   explicit Dialect(const std::vector<std::optional<ReadName>>& names) {
+    std::size_t known = 0, parameters = 0;
     for (const std::optional<ReadName>& name : names) {
       if (!name) continue;
-      weights_ |= !name->meaning.parameter.empty();
+      ++known;
+      parameters += !name->meaning.parameter.empty();
       experts_ |= name->meaning.expert != CanonicalName::kNone;
       fc_ |= name->spelling == "mlp.fc";
       gate_ |= is_gate_of_mlp(name->spelling);
@@ -41,6 +43,7 @@ class Dialect {
       else
         roles_.insert(name->meaning.role);
     }
+    weights_ = 2 * parameters > known;
   }
 
   // The meaning beside the other names.

@@ -49,7 +49,8 @@ TEST(Meanings, OfAGateDependOnExpertsAndOnWhatStandsBesideIt) {
 }
 
 TEST(Meanings, WithoutAParameterAreWeightsAmongWeights) {
-  EXPECT_EQ(role_among({"cls_token", "norm.weight"}), "class.weight");
+  EXPECT_EQ(role_among({"cls_token", "norm.weight", "norm.bias"}), "class.weight");
+  EXPECT_EQ(role_among({"cls_token", "norm.scale", "blocks.0.attn"}), "class");
   EXPECT_EQ(role_among({"cls_token", "blocks.0.attn"}), "class");
 }
 
@@ -67,6 +68,7 @@ TEST(ReadName, KnowsTheFormsThatFrameworksGiveIt) {
        "layers.3._fsdp_wrapped_module.self_attn.q_proj.weight",
        "target/decoder/layers_3/self_attention/query/kernel", "transformer/layer_3/attn/q_einsum/w",
        "Transformer/encoderblock_3/MultiHeadDotProductAttention_1/query/kernel"},
+      {"model.layers.3.input_layernorm", "blocks.3.ln1.hook_normalized", "attn_norm-3"},
       {"model.layers.3.self_attn.k_proj.bias", "blocks.3.attn._b_K"},
       {"h.3.ln_1.weight", "model/h3/ln_1/g", "blocks.3.ln1.w",
        "decoder.layers.3.self_attention.linear_qkv.layer_norm_weight"},

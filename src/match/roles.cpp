@@ -26,14 +26,15 @@ constexpr Row kInLayer[] = {
      "pre.attention.layernorm pre.self.attention.norm pre.self.attention.layernorm "
      "pre.self.attention.layer.norm self.attention.norm self.attention.linear.qkv.layer.norm "
      "pre.attention.layer.norm self.attention.layer.norm self.attention.layernorm layernorm.0 "
-     "layer.norm1 layer.norm.1 attn.layer.norm"},
+     "layer.norm1 layer.norm.1 attn.layer.norm norm.attn ln.before.attn"},
     {"@",
      "@ # w@ @.proj @.lin to.@ attn.@ attn.# attn.@.proj attn.w@ attn.to.@ self.attn.@ "
      "self.attn.# self.attn.@.proj attention.@ attention.# attention.w@ attention.@.proj "
      "attention.@.lin attention.self.# attention.attention.# self.attention.@ self.attention.# "
      "self.attention.@.proj linear.@ self.@ self.# self.attention.linear.@ self.attn.linear.@ "
      "attn.linear.@ attention.linear.@ @cur multiheaddotproductattention.0.# "
-     "multiheaddotproductattention.1.# self.attention.layer.# mha.# attention.self.@"},
+     "multiheaddotproductattention.1.# self.attention.layer.# mha.# attention.self.@ attn.#.proj "
+     "attention.#.proj self.attn.#.proj self.attention.#.proj"},
     {"@_norm",
      "@.norm #.norm @.layernorm attn.@.norm self.attn.@.norm self.attention.@.layernorm "
      "self.attn.@.layernorm attention.@.norm self.attention.#.norm self.attn.#.norm "
@@ -44,12 +45,12 @@ constexpr Row kInLayer[] = {
      "attn.qkv attn.qkv.proj attn.in.proj attn.wqkv attn.to.qkv self.attn.qkv self.attn.qkv.proj "
      "self.attn.in.proj self.attn.w.pack self.attention.qkv self.attention.in.proj mixer.wqkv "
      "self.attention.linear.qkv self.attention.query.key.value attention.qkv attention.wqkv "
-     "attention.qkv.proj attention.query.key.value attn.attn att.proj "
-     "self.attn.query.key.value attn.query.key.value"},
+     "attention.qkv.proj attention.query.key.value attn.attn att.proj self.attn.query.key.value "
+     "attn.query.key.value"},
     {"attn_heads",
      "attn.heads heads.out attn.heads.out attention.heads core.attention core.attn attn.core "
-     "self.attention.core.attention context attn.context attn.ctx attn.z attn.hook.z attn.values "
-     "attn.mix heads self.attn.heads.out self.attn.heads self.attn.attn self.attention.context "
+     "self.attention.core.attention context attn.context attn.ctx attn.z attn.values attn.mix "
+     "heads self.attn.heads.out self.attn.heads self.attn.attn self.attention.context "
      "self.attn.context attention.context kqv.merged kqv.merged.cont self.attn.core.attention"},
     {"attn_out",
      "o wo o.proj out.proj linear.proj c.proj attn.out attn.output attn.o attn.wo attn.c.proj "
@@ -71,7 +72,8 @@ constexpr Row kInLayer[] = {
      "post.self.attn.layernorm post.self.attn.norm post.self.attention.norm "
      "post.self.attention.layernorm post.self.attention.layer.norm post.layernorm "
      "mlp.linear.fc1.layer.norm pre.mlp.layer.norm ff.norm feedforward.layer.norm "
-     "feedforward.layernorm layernorm.2 layer.norm2 layer.norm.2 ffn.layer.norm mlp.layer.norm"},
+     "feedforward.layernorm layernorm.2 layer.norm2 layer.norm.2 ffn.layer.norm mlp.layer.norm "
+     "norm.mlp norm.ffn ln.before.mlp"},
     {"post_attn_norm",
      "attn.post.norm attention.output.layernorm attention.output.layer.norm sa.layer.norm "
      "attn.output.norm"},
@@ -96,14 +98,14 @@ constexpr Row kInLayer[] = {
      "act act.fn activation gelu silu mlp.act mlp.act.fn mlp.activation mlp.gelu mlp.silu mlp.1 "
      "mlp.nonlin ffn.act ffn.activation intermediate.act intermediate.intermediate.act.fn "
      "feed.forward.act activation.fn mlp.activation.fn mlp.activation.func mlp.gelu.impl "
-     "mlp.act.func ffn.act.fn"},
+     "mlp.act.func ffn.act.fn ffn.silu ffn.gelu ffn.swiglu mlp.swiglu"},
     {"down",
      "down w2 fc2 down.proj fc.out linear2 mlp.down mlp.w2 mlp.fc2 mlp.out mlp.proj mlp.output "
      "mlp.down.proj mlp.c.proj mlp.fc.out mlp.lin2 mlp.linear.fc2 mlp.linear.2 mlp.2 mlp.3 "
      "mlp.dense.4h.to.h ffn.down ffn.w2 ffn.fc2 ffn.out ffn.lin2 ffn.output ffn.down.proj "
      "feed.forward.w2 feed.forward.down.proj output.dense block.sparse.moe.w2 moe.w2 mlp.wo "
      "ffn.wo mlp.linear.down mlp.linear.out feedforward.output.dense mlpblock.0.dense.1 "
-     "mlpblock.3.dense.1 ff.out"},
+     "mlpblock.3.dense.1 ff.out mlp.projection ffn.projection"},
     {"mlp", "mlp ffn feed.forward moe block.sparse.moe mlp.block"},
     {"router",
      "router mlp.router block.sparse.moe.gate ffn.gate.inp moe.gate moe.router gate.inp "
@@ -172,21 +174,23 @@ constexpr Row kOutside[] = {
      "token.embedding token.embeddings word.embeddings embedding embeddings tokens "
      "embedding.word.embeddings embeddings.word.embeddings embeddings.tokens embedding.tokens "
      "embed.in embed.wte inp.embd token.embedder embed.token.embeddings vocab.embedding embed.e "
-     "embedder.input embedder embeddings.token.embedding emb tok.emb"},
+     "embedder.input embedder embeddings.token.embedding emb tok.emb tok.embed wte.out "
+     "embeddings.token embedding.output"},
     {"positions",
      "wpe pos.embd position.embd embed.positions embed.position position.embeddings pos.embed "
      "pos.embedding position.embedding positions embeddings.position.embeddings "
      "embedding.position.embeddings embeddings.positions embedding.positions embed.wpe "
      "inp.pos.embd position.embedder pos.embed.pos positional.embedding posembed.input.pos "
-     "embeddings.position.embedding pos.emb positional.encoding pos"},
+     "embeddings.position.embedding pos.emb positional.encoding pos wpe.out embeddings.position"},
     {"final_norm",
      "ln.f norm.f norm ln.final ln.out output.norm final.norm final.layernorm final.layer.norm "
      "post.layernorm layernorm final.ln norm.final ln.post fc.norm result.norm "
-     "sequence.output.layernorm sequence.output.layer.norm layer.norm ln post.ln"},
+     "sequence.output.layernorm sequence.output.layer.norm layer.norm ln post.ln norm.out lnf"},
     {"head",
      "lm.head head output output.layer logits unembed embed.out classifier result.output "
      "final.logits heads.head score lm.head.out logits.dense cls.predictions.decoder "
-     "predictions.decoder unembed.u embedder.decode token.embedding.reverse ff.out predictions"},
+     "predictions.decoder unembed.u embedder.decode token.embedding.reverse ff.out predictions "
+     "lm.logits output.logits"},
 };
 
 using Table = std::unordered_map<std::string, std::string>;

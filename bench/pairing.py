@@ -1,7 +1,9 @@
-"""What pairing and layout cost: many names, and a checkpoint whose layouts already agree."""
+"""What pairing, layout and analyses cost: many names, and checkpoints whose layouts agree."""
 import json
 import random
+import re
 import struct
+import subprocess
 
 import numpy as np
 
@@ -81,8 +83,16 @@ NAME_CASES = [
 ]
 
 
+def analysis_flags(program):
+    """The flags that the help lists under analyses and that take nothing."""
+    text = subprocess.run([program, "compare", "--help"], capture_output=True, text=True,
+                          check=True).stdout
+    group = text[text.index("\nanalyses"):].split("\n\n")[0]
+    return re.findall(r"^ +(--[a-z-]+)(?![a-z-]| [A-Z]{2})", group, re.MULTILINE)
+
+
 def run(bench, seconds, compare_seconds, best):
-    """Adds the rows: `pairing: ...` and `layout: ...`."""
+    """Adds the rows: `pairing: ...`, `layout: ...` and `analyses: ...`."""
     count, repeat = 50_000, bench.options.repeat
     if bench.wanted("pairing"):
         for name, make_a, make_b in NAME_CASES:
@@ -100,3 +110,10 @@ def run(bench, seconds, compare_seconds, best):
         aligned = best(repeat, lambda: compare_seconds(a, b))
         bench.row("layout: time / time with --align none", aligned / plain, "x",
                   "layouts agree already")
+    if bench.wanted("analyses"):
+        a = bench.file("large-checkpoint-a.safetensors", checkpoint, 32, 1024)
+        b = bench.file("large-checkpoint-b.safetensors", checkpoint, 32, 1024, 1e-3)
+        command = [bench.program, a, b, "-o", "report"]
+        plain = best(repeat, lambda: seconds(command))
+        asked = best(repeat, lambda: seconds(command + analysis_flags(bench.program)))
+        bench.row("analyses: all of them / plain comparison", asked / plain, "x", "2 GiB a side")

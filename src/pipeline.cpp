@@ -15,6 +15,7 @@
 #include "match/canonical.h"
 #include "match/filter.h"
 #include "match/ranks.h"
+#include "report/parts.h"
 
 namespace tensordiff {
 namespace {
@@ -371,6 +372,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
   if (called_off()) return Error("cancelled");
 
   // Say what it comes to.
+  note_parts(report);
   report.summary = summarise(report);
   return report;
 }

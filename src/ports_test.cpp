@@ -16,7 +16,8 @@
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kHeadSize = 4, kHeads = 8, kHidden = 48, kInner = 80, kVocabulary = 56;
+// No weight is square: of those, a transpose stays a difference.
+constexpr uint64_t kHeadSize = 4, kHidden = 44;
 
 // What the parts of a model are called. "" where a convention has no such part; {} is the layer.
 struct Convention {
@@ -100,8 +101,10 @@ std::string named(std::string_view pattern, int layer) {
 struct Choice {
   std::size_t convention = 0;
   uint64_t ranks = 1;
-  uint64_t key_heads = kHeads;
-  bool moved = false;  // Axes swapped, split and padded with ones, tensor by tensor.
+  uint64_t heads = 8;      // A multiple of the ranks,
+  uint64_t key_heads = 8;  // and these, or the ranks are one of them.
+  bool moved = false;      // Axes swapped, split and padded with ones, tensor by tensor.
+  bool by_head = false;    // Query, key and value are fused head by head.
   unsigned seed = 0;
 };
 
@@ -113,25 +116,27 @@ struct Piece {
 };
 using Model = std::vector<Piece>;
 
-Model model(uint64_t key_heads, unsigned seed) {
+Model model(const Choice& choice) {
   Model result;
+  unsigned seed = choice.seed * 100;
+  const uint64_t inner = 10 * choice.heads, vocabulary = 7 * choice.heads;
   const auto add = [&](std::string_view role, int layer, const Shape& shape) {
     result.push_back({role, layer, noise_view(shape, seed++)});
   };
-  add("tokens", -1, {kVocabulary, kHidden});
+  add("tokens", -1, {vocabulary, kHidden});
   for (int layer = 0; layer < 2; ++layer) {
     add("norm1", layer, {kHidden});
-    add("q", layer, {kHeads * kHeadSize, kHidden});
-    add("k", layer, {key_heads * kHeadSize, kHidden});
-    add("v", layer, {key_heads * kHeadSize, kHidden});
-    add("o", layer, {kHidden, kHeads * kHeadSize});
+    add("q", layer, {choice.heads * kHeadSize, kHidden});
+    add("k", layer, {choice.key_heads * kHeadSize, kHidden});
+    add("v", layer, {choice.key_heads * kHeadSize, kHidden});
+    add("o", layer, {kHidden, choice.heads * kHeadSize});
     add("norm2", layer, {kHidden});
-    add("gate", layer, {kInner, kHidden});
-    add("up", layer, {kInner, kHidden});
-    add("down", layer, {kHidden, kInner});
+    add("gate", layer, {inner, kHidden});
+    add("up", layer, {inner, kHidden});
+    add("down", layer, {kHidden, inner});
   }
   add("norm", -1, {kHidden});
-  add("head", -1, {kVocabulary, kHidden});
+  add("head", -1, {vocabulary, kHidden});
   return result;
 }
 
@@ -172,9 +177,10 @@ class Port {
   std::vector<View> sharded(const Piece& piece) const {
     const bool heads = piece.role == "k" || piece.role == "v";
     const std::size_t axis = piece.role == "o" || piece.role == "down" ? 1 : 0;
-    const uint64_t pieces = piece.view.shape.size() == 1
-                                ? 1
-                                : std::min(choice_.ranks, heads ? choice_.key_heads : kHeads);
+    const uint64_t pieces =
+        piece.view.shape.size() == 1
+            ? 1
+            : std::min(choice_.ranks, heads ? choice_.key_heads : choice_.heads);
     const uint64_t size = piece.view.shape[axis < piece.view.shape.size() ? axis : 0] / pieces;
     std::vector<View> shards;
     for (uint64_t rank = 0; rank < choice_.ranks; ++rank) {
@@ -190,7 +196,16 @@ class Port {
     for (uint64_t rank = 0; rank < choice_.ranks; ++rank) {
       std::vector<View> shards;
       for (const Piece& part : parts) shards.push_back(sharded(part)[rank]);
-      whole.push_back(stored(concatenated(shards, 0)));
+      if (choice_.by_head && parts.size() == 3) {
+        // As Megatron has it: a head of keys with the queries that it serves, then its value.
+        const uint64_t groups = shards[1].shape[0] / kHeadSize;
+        for (View& shard : shards)
+          shard = split(shard, 0, std::vector<uint64_t>{groups, shard.shape[0] / groups});
+        const View joined = concatenated(shards, 1);
+        whole.push_back(stored_as(joined, {groups * joined.shape[1], kHidden}));
+      } else {
+        whole.push_back(stored(concatenated(shards, 0)));
+      }
     }
     return whole;
   }
@@ -264,15 +279,19 @@ std::vector<Row> compare_all(const Catalog& a, Catalog b) {
 // Every convention on every number of ranks; the rest by turns, and other ones in each round. More
 // rounds with TENSORDIFF_SEEDS.
 std::vector<Choice> choices() {
-  constexpr uint64_t kKeyHeads[] = {1, 2, 8};
   const char* const seeds = std::getenv("TENSORDIFF_SEEDS");
   const std::size_t rounds = seeds ? std::max(1, std::atoi(seeds)) : 1;
   std::vector<Choice> result;
   for (std::size_t round = 0; round < rounds; ++round) {
     for (std::size_t convention = 0; convention < conventions().size(); ++convention) {
-      for (const uint64_t ranks : {1, 2, 4, 8}) {
+      for (uint64_t ranks = 1; ranks <= 8; ++ranks) {
         const unsigned seed = static_cast<unsigned>(result.size() + round);
-        result.push_back({convention, ranks, kKeyHeads[seed % 3], seed % 2 == 1, seed});
+        const uint64_t heads = ranks * ((7 + ranks) / ranks);
+        const uint64_t key_heads[] = {1, ranks % 2 == 0 ? uint64_t{2} : uint64_t{1}, ranks, heads};
+        Choice choice{convention, ranks, heads, key_heads[seed % 4], seed % 2 == 1, false, seed};
+        // Ranks that share a head of keys do not fuse by head: whose queries would they be?
+        choice.by_head = seed % 3 == 0 && choice.key_heads % ranks == 0 && !choice.moved;
+        result.push_back(choice);
       }
     }
   }
@@ -280,15 +299,16 @@ std::vector<Choice> choices() {
 }
 
 std::string text_of(const Choice& choice) {
-  return fmt::format("{}, {} ranks, {} heads of keys, {}, seed {}",
+  return fmt::format("{}, {} ranks, {} heads of keys for {}, {}{}, seed {}",
                      conventions()[choice.convention].name, choice.ranks, choice.key_heads,
-                     choice.moved ? "moved" : "as stored", choice.seed);
+                     choice.heads, choice.moved ? "moved" : "as stored",
+                     choice.by_head ? ", fused by head" : "", choice.seed);
 }
 
 TEST(Ports, AreFoundToBeTheSameModel) {
   for (const Choice& choice : choices()) {
     SCOPED_TRACE(text_of(choice));
-    const Model pieces = model(choice.key_heads, choice.seed * 100);
+    const Model pieces = model(choice);
     for (const Row& row : compare_all(original(pieces), Port(choice).of(pieces)))
       EXPECT_LE(row.comparison.status, Status::equal) << row.name;
   }
@@ -297,7 +317,7 @@ TEST(Ports, AreFoundToBeTheSameModel) {
 TEST(Ports, ShowOneWrongElementWhereItIs) {
   for (const Choice& choice : choices()) {
     SCOPED_TRACE(text_of(choice));
-    const Model pieces = model(choice.key_heads, choice.seed * 100);
+    const Model pieces = model(choice);
     const Catalog a = original(pieces);
     Model wrong = pieces;
     const std::size_t chosen = choice.seed % pieces.size();
@@ -319,8 +339,9 @@ TEST(Ports, ShowOneWrongElementWhereItIs) {
 
 TEST(Ports, WithRanksInTheWrongOrderDiffer) {
   for (const std::size_t convention : {0, 1, 3}) {
-    const Model pieces = model(kHeads, 1);
-    Catalog b = Port({convention, 2, kHeads, false, 1}).of(pieces);
+    const Choice choice{convention, 2, 8, 8, false, false, 1};
+    const Model pieces = model(choice);
+    Catalog b = Port(choice).of(pieces);
     for (Tensor& each : b.tensors) each.name[9] = each.name[9] == '0' ? '1' : '0';
     for (const Row& row : compare_all(original(pieces), b)) {
       const bool norm = row.name.find("norm") != std::string::npos;

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "align/evidence.h"
+#include "align/part_note.h"
 #include "align/view.h"
 #include "align/whole.h"
 #include "base/text.h"
@@ -51,17 +52,8 @@ AlignedPair carry_out(const Plan& plan, View a, View b) {
     if (step.op == ops::kFlatten)
       pair.note = "no axes in common: compared element by element in the order they are stored";
     if (step.op != ops::kTruncate && step.op != ops::kSelect) continue;
-    const uint64_t axis = step.argument[0];
-    const uint64_t kept = step.argument.back();
     if (!pair.note.empty()) pair.note += "; ";
-    if (step.op == ops::kSelect && kept == 1) {
-      pair.note += fmt::format("axis {} of {} stacks {}, of which only the first is compared", axis,
-                               step.side, before[axis]);
-      continue;
-    }
-    pair.note +=
-        fmt::format("{} has {} more rows on axis {}: only the {} {} are compared", step.side,
-                    before[axis] - kept, axis, step.op == ops::kSelect ? "last" : "first", kept);
+    pair.note += part_note(step, before[step.argument[0]]);
   }
   assert(pair.a.shape == pair.b.shape);
   return pair;
@@ -125,25 +117,33 @@ bool can_carry_out(const Plan& plan, const View& a, const View& b) {
   });
 }
 
+void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,
+                    std::vector<Candidate>& candidates) {
+  const bool guess = a.guess || b.guess;
+  const bool gathered = !a.steps.empty() || !b.steps.empty();
+  for (Fit& fit : fits_of(a.view.shape, b.view.shape, options)) {
+    const bool cuts = fit.evidence == Evidence::exact;
+    if (cuts && !may_truncate(a, b)) continue;
+    if (!can_carry_out(fit.plan, a.view, b.view)) continue;
+    std::size_t boldness = fit.boldness;
+    if (guess) boldness += std::size(aligners::kAll);
+    // Ranks may hold more than the whole because of padding, but sooner because of copies.
+    if (cuts && gathered) boldness += 2 * std::size(aligners::kAll);
+    const bool weak = guess && fit.evidence == Evidence::none;
+    candidates.push_back(
+        {&a, &b, boldness, weak ? Evidence::values : fit.evidence, std::move(fit.plan)});
+  }
+}
+
 std::vector<Candidate> candidates_for(const Wholes& a, const Wholes& b,
                                       const AlignOptions& options) {
   std::vector<Candidate> candidates;
-  for (const Whole& whole_a : a) {
+  for (const Whole& whole_a : a)
     for (const Whole& whole_b : b) {
       // Sums of as many ranks on both sides would hide that ranks changed places.
       if (whole_a.view.terms > 1 && whole_a.view.terms == whole_b.view.terms) continue;
-      for (Fit& fit : fits_of(whole_a.view.shape, whole_b.view.shape, options)) {
-        if (fit.evidence == Evidence::exact && !may_truncate(whole_a, whole_b)) continue;
-        if (!can_carry_out(fit.plan, whole_a.view, whole_b.view)) continue;
-        const bool guess = whole_a.guess || whole_b.guess;
-        const std::size_t boldness = fit.boldness + (guess ? std::size(aligners::kAll) : 0);
-        const bool weak = guess && fit.evidence == Evidence::none;
-        const Evidence evidence = weak ? Evidence::values : fit.evidence;
-        candidates.push_back({&whole_a, &whole_b, boldness, evidence, std::move(fit.plan)});
-        if (candidates.size() == kCandidatesMax) return candidates;
-      }
+      if (candidates.size() < kCandidatesMax) add_candidates(whole_a, whole_b, options, candidates);
     }
-  }
   std::ranges::stable_sort(candidates, {}, &Candidate::boldness);
   return candidates;
 }

@@ -4,7 +4,9 @@
 //     values than ranks, each piece on as many neighbouring ranks as it takes,
 //   - pieces of several tensors that are fused on each rank, [q|k|v] or [gate|up], so that the
 //     whole is all q, then all k, then all v,
-//   - summands (outputs of row-parallel layers before they are reduced).
+//   - summands (outputs of row-parallel layers before they are reduced),
+//   - with data parallel ranks beside tensor parallel ones, copies of any of these, or pieces of a
+//     batch, of which all tensor parallel ranks have the same or pieces in turn.
 // Shapes leave more than one of these open, and the caller lets the values decide. Ranks are always
 // taken in the order of their numbers: a wrong order is a mistake, and stays one.
 
@@ -33,6 +35,7 @@ struct Cut {
   Shards shards;
   Plan steps;
   bool guess = false;
+  std::optional<std::size_t> axis = std::nullopt;  // The only one they are put together along.
 };
 
 Result<void> check(const Shards& shards) {
@@ -69,6 +72,10 @@ class Gathering {
       add(shards_[0], {});
       return;
     }
+    if (cut_.axis) {
+      if (fit_along(shards_, *cut_.axis)) concat(*cut_.axis);
+      return;
+    }
     const bool same = same_shapes(shards_);
     const bool alike = same && std::ranges::all_of(shards_, [&](const View& view) {
                          return &view == &shards_[0] || look_alike(shards_[0], view);
@@ -76,6 +83,8 @@ class Gathering {
     if (alike) replica();
     for (std::size_t axis = 0; axis < shards_[0].shape.size(); ++axis)
       if (fit_along(shards_, axis)) along(axis);
+    for (std::size_t count = 2; same && !alike && count < ranks_; ++count)
+      if (ranks_ % count == 0) neighbours(count);
     // What is the same on all ranks is no summand.
     if (same && !alike && can_encode(shards_[0].dtype))
       add(summed(shards_), {side_, ops::kSum, {ranks_}});
@@ -93,7 +102,7 @@ class Gathering {
   }
 
   void along(std::size_t axis) {
-    add(concatenated(shards_, axis), {side_, ops::kConcat, {axis, ranks_, 1}});
+    concat(axis);
     if (!same_shapes(shards_)) return;
     for (std::size_t copies = 2; copies < ranks_; ++copies)
       if (ranks_ % copies == 0) copied(axis, copies);
@@ -106,6 +115,48 @@ class Gathering {
       for (std::size_t copies = 2; copies <= ranks_; ++copies)
         if (ranks_ % copies == 0) in_parts(axis, {queries * share, share, share}, copies);
     }
+  }
+
+  // Groups of neighbouring ranks that hold copies of what the groups then make together, or pieces
+  // of what all groups have copies of. (Pieces of pieces are found along one axis, which is split.)
+  void neighbours(std::size_t count) {
+    Shards distinct;
+    std::vector<Copy> copies;
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+      const std::size_t like = rank - rank % count;
+      if (rank == like)
+        distinct.push_back(shards_[rank]);
+      else
+        copies.push_back({side_, rank, like, shards_[rank], shards_[like]});
+    }
+    if (std::ranges::all_of(copies, [](const Copy& c) { return look_alike(c.like_view, c.view); }))
+      copies_of(distinct, copies);
+    else
+      for (std::size_t axis = 0; axis < shards_[0].shape.size(); ++axis)
+        copies_of_pieces(count, axis);
+  }
+
+  void copies_of(const Shards& distinct, const std::vector<Copy>& copies) {
+    const Step step{side_, ops::kReplica, {ranks_ / distinct.size()}};
+    Cut cut{distinct, cut_.steps, true, std::nullopt};
+    cut.steps.push_back(step);
+    const std::size_t first = wholes_.size();
+    Gathering(side_, cut, wholes_).all();
+    for (std::size_t i = first; i < wholes_.size(); ++i)
+      wholes_[i].copies.insert(wholes_[i].copies.end(), copies.begin(), copies.end());
+  }
+
+  void copies_of_pieces(std::size_t count, std::size_t axis) {
+    Shards rows;
+    for (std::size_t first = 0; first < ranks_; first += count)
+      rows.push_back(concatenated(std::span(shards_).subspan(first, count), axis));
+    Cut cut{rows, cut_.steps, true, std::nullopt};
+    cut.steps.push_back({side_, ops::kConcat, {axis, count, 1}});
+    Gathering(side_, cut, wholes_).replica();
+  }
+
+  void concat(std::size_t axis) {
+    add(concatenated(shards_, axis), {side_, ops::kConcat, {axis, ranks_, 1}});
   }
 
   // Each piece on `copies` neighbouring ranks.
@@ -192,10 +243,10 @@ Section on_each_rank(const Operand& operand) {
   return section;
 }
 
-// The section of every shard along one axis.
-std::optional<Cut> cut_along(char side, const Operand& operand, std::size_t axis) {
+// A section of every shard along one axis.
+std::optional<Cut> cut_along(char side, const Operand& operand, const Section& section,
+                             std::size_t axis) {
   Cut cut;
-  const Section section = on_each_rank(operand);
   for (const View& shard : operand.shards) {
     const std::optional<Range> range = range_of(section, shard.shape[axis]);
     if (!range) return std::nullopt;
@@ -206,34 +257,72 @@ std::optional<Cut> cut_along(char side, const Operand& operand, std::size_t axis
   return cut;
 }
 
+// The section where one axis has an entry for each of several owners, which have some sections
+// each: the experts of a layer with their gate and up, [experts, gate and up, features].
+std::vector<Cut> cuts_by_owner(char side, const Operand& operand, std::size_t axis) {
+  const uint64_t owners = operand.shards[0].shape[axis];
+  const Section& section = *operand.section;
+  const std::size_t each = section.elements.size() / std::max<uint64_t>(owners, 1);
+  if (each < 2 || each * owners != section.elements.size()) return {};
+  for (std::size_t i = each; i < section.elements.size(); ++i)
+    if (section.elements[i] != section.elements[i - each]) return {};
+  const Step choose{side, ops::kSelect, {axis, section.index / each, 1}};
+  Operand owned{operand.shards, section};
+  owned.section->index %= each;
+  owned.section->elements.resize(each);
+  for (View& shard : owned.shards) {
+    if (shard.shape.size() != operand.shards[0].shape.size() || shard.shape[axis] != owners)
+      return {};
+    shard = apply(choose, std::move(shard));
+  }
+  std::vector<Cut> cuts;
+  for (std::size_t inner = 0; inner < owned.shards[0].shape.size(); ++inner) {
+    if (inner == axis) continue;
+    std::optional<Cut> cut = cut_along(side, owned, *owned.section, inner);
+    if (!cut) continue;
+    cut->steps.insert(cut->steps.begin(), choose);
+    cuts.push_back(std::move(*cut));
+  }
+  return cuts;
+}
+
 // The section where the axis is a number of groups that each hold some of all sections.
-std::optional<Cut> cut_in_groups(char side, const View& view, std::size_t axis,
-                                 const Section& section, uint64_t groups) {
-  const std::optional<Range> range = range_of(section, view.shape[axis] / groups);
-  if (!range) return std::nullopt;
+std::optional<Cut> cut_in_groups(char side, const Operand& operand, std::size_t axis,
+                                 uint64_t groups) {
   Cut cut;
   cut.guess = true;
-  cut.steps = {{side, ops::kSplit, {axis, groups, view.shape[axis] / groups}},
-               {side, ops::kSelect, {axis + 1, range->first, range->size}}};
-  cut.shards = {view};
-  for (const Step& step : cut.steps) cut.shards[0] = apply(step, std::move(cut.shards[0]));
+  if (operand.shards.size() > 1) cut.axis = axis;
+  for (View shard : operand.shards) {
+    const uint64_t size = shard.shape[axis] / groups;
+    const std::optional<Range> range = range_of(*operand.section, size);
+    if (!range || size * groups != shard.shape[axis]) return std::nullopt;
+    cut.steps = {{side, ops::kSplit, {axis, groups, size}},
+                 {side, ops::kSelect, {axis + 1, range->first, range->size}}};
+    for (const Step& step : cut.steps) shard = apply(step, std::move(shard));
+    cut.shards.push_back(std::move(shard));
+  }
   return cut;
 }
 
 std::vector<Cut> cuts_of(char side, const Operand& operand) {
-  if (!operand.section) return {{operand.shards, {}}};
+  if (!operand.section) return {{operand.shards, {}, false, std::nullopt}};
   std::vector<Cut> cuts;
   const View& first = operand.shards[0];
   const std::size_t rank = first.shape.size();
-  for (std::size_t axis = 0; axis < rank; ++axis)
-    if (std::optional<Cut> cut = cut_along(side, operand, axis)) cuts.push_back(std::move(*cut));
-  for (std::size_t axis = 0; operand.shards.size() == 1 && axis < rank; ++axis) {
-    for (uint64_t groups = 2; groups <= std::min(first.shape[axis] / 2, kGroupsMax); ++groups) {
-      if (first.shape[axis] % groups != 0) continue;
-      if (std::optional<Cut> cut = cut_in_groups(side, first, axis, *operand.section, groups))
+  const Section on_rank = on_each_rank(operand);
+  std::vector<Section> sections = {on_rank};
+  // Or else ranks hold more because some are copies of others.
+  if (on_rank.elements != operand.section->elements) sections.push_back(*operand.section);
+  for (const Section& section : sections)
+    for (std::size_t axis = 0; axis < rank; ++axis)
+      if (std::optional<Cut> cut = cut_along(side, operand, section, axis))
         cuts.push_back(std::move(*cut));
-    }
-  }
+  for (std::size_t axis = 0; axis < rank; ++axis)
+    for (Cut& cut : cuts_by_owner(side, operand, axis)) cuts.push_back(std::move(cut));
+  for (std::size_t axis = 0; axis < rank; ++axis)
+    for (uint64_t groups = 2; groups <= std::min(first.shape[axis] / 2, kGroupsMax); ++groups)
+      if (std::optional<Cut> cut = cut_in_groups(side, operand, axis, groups))
+        cuts.push_back(std::move(*cut));
   return cuts;
 }
 

@@ -127,6 +127,58 @@ TEST(Whole, TakesASectionThatIsInterleavedByHeads) {
   }
 }
 
+// As Megatron has it: each rank has some heads with all that is theirs.
+TEST(Whole, TakesASectionThatIsInterleavedByHeadsOnRanks) {
+  const View fused = noise_view({36, 5}, 1);
+  const View by_head = split(fused, 0, std::vector<uint64_t>{4, 3, 3});
+  const Operand ranks{pieces(fused, 0, {18, 18}), Section{"", {60, 60, 60}, 1}};
+  expect_same(aligned({{stored_as(narrowed(by_head, 1, 1, 1), {12, 5})}}, ranks));
+}
+
+TEST(Whole, TakesASectionOfOneOfSeveralExperts) {
+  const View fused = noise_view({3, 8, 5}, 1);  // Gate and up of three experts.
+  const std::vector<uint64_t> elements(6, 20);
+  for (uint64_t i = 0; i < 6; ++i) {
+    const View part = narrowed(narrowed(fused, 0, i / 2, 1), 1, i % 2 * 4, 4);
+    expect_same(aligned({{stored_as(part, {4, 5})}}, {{fused}, Section{"", elements, i}}));
+  }
+}
+
+// Two data parallel ranks for each tensor parallel one, as ranks.h puts them side by side.
+TEST(Whole, KnowsCopiesOfRanks) {
+  const View whole = noise_view({12, 8}, 1);
+  const std::vector<View> halves = pieces(whole, 1, {4, 4});
+  const AlignedPair pair = aligned({{whole}}, {{halves[0], halves[0], halves[1], halves[1]}});
+  expect_same(pair);
+  EXPECT_EQ(pair.copies.size(), 2U);
+
+  // [gate|up] on each of the two.
+  const std::vector<View> quarters = pieces(whole, 0, {3, 3, 3, 3});
+  const View first = stored_as(concatenated(std::vector{quarters[0], quarters[2]}, 0), {6, 8});
+  const View second = stored_as(concatenated(std::vector{quarters[1], quarters[3]}, 0), {6, 8});
+  const AlignedPair fused = aligned({{whole}}, {{first, first, second, second}});
+  expect_same(fused);
+  EXPECT_EQ(fused.copies.size(), 2U);
+  EXPECT_EQ(fused.steps, (Plan{{'b', ops::kReplica, {2}}, {'b', ops::kConcatParts, {0, 2, 3, 3}}}));
+}
+
+TEST(Whole, PutsPiecesOfABatchTogetherThatArePiecesOfHeads) {
+  const View whole = noise_view({6, 4, 10}, 1);
+  std::vector<View> ranks;
+  for (const View& heads : pieces(whole, 2, {5, 5}))
+    for (const View& batch : pieces(heads, 0, {3, 3})) ranks.push_back(batch);
+  expect_same(aligned({{whole}}, {ranks}));
+}
+
+TEST(Whole, PutsPiecesOfABatchTogetherOfWhichThereAreCopies) {
+  const View whole = noise_view({6, 4, 10}, 1);
+  const std::vector<View> half = pieces(whole, 0, {3, 3});
+  const AlignedPair pair = aligned({{whole}}, {{half[0], half[1], half[0], half[1]}});
+  expect_same(pair);
+  EXPECT_EQ(pair.steps, (Plan{{'b', ops::kConcat, {0, 2, 1}}, {'b', ops::kReplica, {2}}}));
+  EXPECT_EQ(pair.copies.size(), 1U);
+}
+
 TEST(Whole, SaysWhyRanksDoNotFit) {
   const Result<AlignedPair> pair =
       align(Operand{{noise_view({4}, 1)}}, Operand{{noise_view({2}, 1), noise_view({2, 1}, 1)}});

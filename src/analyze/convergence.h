@@ -4,7 +4,7 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+#include <string>
 
 namespace tensordiff {
 
@@ -16,13 +16,12 @@ struct Updates {
   double growth = 1;                // ‖last‖ / ‖first‖ of the weights.
 };
 
-inline constexpr double kConvergedSize = 1e-4;  // Less than float32 weights need to be retrained.
-inline constexpr double kStableSize = 1e-2;     // One part in a hundred between checkpoints.
-inline constexpr double kOscillatingCosine = -0.5;  // Most of a step is taken back by the next.
-inline constexpr double kDivergingGrowth = 2;       // The weights as a whole doubled,
-inline constexpr double kGrowingUpdates = 2;        // or each update is twice the one before.
-
-// "diverging", "converged", "oscillating", "stable" or "moving": the first that applies.
-std::string_view convergence_of(const Updates& updates);
+// "diverging", "converged", "oscillating", "converging", "stable" or "moving": the first that
+// applies, and why. "unknown" without an update.
+struct Convergence {
+  std::string verdict;
+  std::string reason;
+};
+Convergence judge_convergence(const Updates& updates);
 
 }  // namespace tensordiff

@@ -77,7 +77,7 @@ void examine(const Study& study, Answer& answer) {
   if (angle) updates.cosines = cosines;
   updates.broken = broken > 0;
   updates.growth = std::sqrt(squares_b / squares_a);
-  const std::string_view status = convergence_of(updates);
+  const std::string status = judge_convergence(updates).verdict;
   answer.field("status", status).field("size", *size);
   answer.field("stability", spread_of_sizes(weights)).field("growth", updates.growth);
   if (angle)
@@ -88,20 +88,6 @@ void examine(const Study& study, Answer& answer) {
 }
 
 }  // namespace
-
-std::string_view convergence_of(const Updates& updates) {
-  const std::span<const double> sizes = updates.sizes;
-  const bool growing =
-      sizes.size() >= 3 && std::ranges::adjacent_find(sizes, [](double x, double y) {
-                             return y < kGrowingUpdates * x;
-                           }) == sizes.end();
-  if (updates.broken || updates.growth >= kDivergingGrowth || growing) return "diverging";
-  const double last = sizes.empty() ? 0 : sizes.back();
-  if (last <= kConvergedSize) return "converged";
-  if (!updates.cosines.empty() && updates.cosines.back() <= kOscillatingCosine)
-    return "oscillating";
-  return last <= kStableSize ? "stable" : "moving";
-}
 
 constinit const Analysis analyses::convergence_analysis = {
     .name = "convergence_analysis",

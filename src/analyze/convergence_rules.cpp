@@ -1,22 +1,26 @@
-// What a series of updates comes to, by rules that a person can check.
+// What a series of updates comes to, by rules that a person can check. One update says how large it
+// is; it takes two to say whether they shrink, and three to say that the last one ran away.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
-#include "analyze/trend.h"
+#include "analyze/convergence.h"
 #include "base/text.h"
 
 namespace tensordiff {
 namespace {
 
-// One step of bf16 is 2^-8 of a weight. An update a hundred times smaller is lost in rounding.
-constexpr double kStill = 4e-5;
-constexpr double kSlower = 0.5;   // The last update against the first.
-constexpr double kFaster = 2;     // The last update against the middle of those before.
+constexpr double kDivergingGrowth = 2;  // The weights as a whole doubled,
+constexpr double kFaster = 2;           // or the last update is twice the middle of those before.
+constexpr double kConverged = 1e-4;     // Less than float32 weights need to be retrained.
 constexpr double kUndone = -0.3;  // Cosine at which steps take back a good part of each other.
+constexpr double kSlower = 0.5;   // The last update against the first.
+constexpr double kStable = 1e-2;  // One part in a hundred between checkpoints.
 
-double median(std::vector<double> values) {
+double median(std::span<const double> numbers) {
+  std::vector<double> values(numbers.begin(), numbers.end());
   std::ranges::sort(values);
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
@@ -24,29 +28,28 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-ConvergenceVerdict judge_convergence(const std::vector<TrendPoint>& points) {
-  std::vector<double> updates, cosines;
-  for (const TrendPoint& point : points) {
-    if (point.update) updates.push_back(*point.update);
-    if (point.cosine) cosines.push_back(*point.cosine);
-  }
-  if (!points.empty() && points.back().nonfinite > points.front().nonfinite)
-    return {"diverging", fmt::format("{} values are not finite any more",
-                                     points.back().nonfinite - points.front().nonfinite)};
-  if (updates.size() < 2)
-    return {"unknown", "two updates are needed, which takes three checkpoints"};
+Convergence judge_convergence(const Updates& updates) {
+  const std::span<const double> sizes = updates.sizes;
+  if (updates.broken) return {"diverging", "there are weights that are not finite any more"};
+  if (updates.growth >= kDivergingGrowth)
+    return {"diverging",
+            fmt::format("the weights are {} times as large", human_number(updates.growth))};
+  if (sizes.empty()) return {"unknown", "no update: that takes two checkpoints"};
 
-  const double last = updates.back();
-  const double earlier = median({updates.begin(), updates.end() - 1});
-  const std::string sizes = fmt::format("the last update is {} of the weights, those before {}",
-                                        human_number(last), human_number(earlier));
-  if (last < kStill) return {"converged", sizes};
-  if (last > kFaster * earlier && last > updates[updates.size() - 2]) return {"diverging", sizes};
-  if (!cosines.empty() && median(cosines) < kUndone)
+  const double last = sizes.back();
+  std::string reason = fmt::format("the last update is {} of the weights", human_number(last));
+  const std::span<const double> before = sizes.first(sizes.size() - 1);
+  const double earlier = before.empty() ? last : median(before);
+  if (!before.empty()) reason += fmt::format(", those before {}", human_number(earlier));
+  if (before.size() >= 2 && last > kFaster * earlier && last > before.back())
+    return {"diverging", reason};
+  if (last <= kConverged) return {"converged", reason};
+  if (!updates.cosines.empty() && median(updates.cosines) < kUndone)
     return {"oscillating", fmt::format("successive updates take each other back: cosine {}",
-                                       human_number(median(cosines)))};
-  if (last <= kSlower * updates.front() && last <= earlier) return {"converging", sizes};
-  return {"stable", sizes};
+                                       human_number(median(updates.cosines)))};
+  if (!before.empty() && last <= kSlower * sizes.front() && last <= earlier)
+    return {"converging", reason};
+  return {last <= kStable ? "stable" : "moving", reason};
 }
 
 }  // namespace tensordiff

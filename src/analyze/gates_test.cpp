@@ -96,6 +96,10 @@ TEST(DeploymentReadiness, IsUnknownWithoutWeights) {
   EXPECT_EQ(text_of(answer_to(analyses::deployment_readiness, {}, {}), "ready"), "unknown");
 }
 
+TEST(RegressionTest, IsUnknownWithoutWeights) {
+  EXPECT_EQ(text_of(answer_to(analyses::regression_test, {}, {}), "passed"), "unknown");
+}
+
 TEST(RegressionTest, HoldsLimits) {
   AnalyzeOptions options;
   EXPECT_EQ(text_of(answer_to(analyses::regression_test, network(), network(1.05F)), "passed"),

@@ -2,7 +2,7 @@
 // would be taken for a test.)
 //
 // Against limits (--threshold rel_l2=, max_abs=, cosine=, missing=, not_finite=), and, where an
-// earlier `-o report` is given (--regression-baseline), tensor by tensor against what it found.
+// earlier `-o report` is given (--baseline), tensor by tensor against what it found.
 
 #include <fmt/format.h>
 
@@ -131,8 +131,7 @@ constinit const Analysis analyses::regression_test = {
     .name = "regression_test",
     .flag = "--regression-test",
     .question = "Is b still as close to a as it has to be, or as it was?",
-    .definition =
-        "limits, and an earlier report (--regression-baseline); exit status 1 if it fails",
+    .definition = "limits, and an earlier report (--baseline); exit status 1 if it fails",
     .examine = examine,
 };
 

@@ -83,13 +83,21 @@ TEST(ConvergenceAnalysis, KnowsNoDirectionWithoutMomentum) {
   EXPECT_EQ(convergence(zeros, zeros), "unknown");
 }
 
-TEST(Convergence, OfManyCheckpoints) {
-  const double falling[] = {0.1, 0.01, 5e-5}, rising[] = {0.01, 0.03, 0.09}, steady[] = {0.1, 0.1};
-  const double back[] = {0.5, -0.9};
-  EXPECT_EQ(convergence_of({falling, {}, false, 1}), "converged");
-  EXPECT_EQ(convergence_of({rising, {}, false, 1}), "diverging");
-  EXPECT_EQ(convergence_of({steady, back, false, 1}), "oscillating");
-  EXPECT_EQ(convergence_of({steady, {}, false, 1}), "moving");
+// One rule for two checkpoints and for many.
+TEST(Convergence, FollowsItsRules) {
+  const auto verdict = [](const std::vector<double>& sizes, const std::vector<double>& cosines) {
+    return judge_convergence({sizes, cosines, false, 1}).verdict;
+  };
+  EXPECT_EQ(verdict({}, {}), "unknown");
+  EXPECT_EQ(verdict({0.1}, {}), "moving");
+  EXPECT_EQ(verdict({0.005}, {}), "stable");
+  EXPECT_EQ(verdict({0.1, 0.01, 5e-5}, {0.5}), "converged");
+  EXPECT_EQ(verdict({0.1, 0.05, 0.02}, {0.5, 0.5}), "converging");
+  EXPECT_EQ(verdict({0.1, 0.1, 0.1}, {0.5, 0.5}), "moving");
+  EXPECT_EQ(verdict({0.1, 0.1, 0.1}, {-0.9, -0.9}), "oscillating");
+  EXPECT_EQ(verdict({0.1, 0.1, 0.5}, {0.5, 0.5}), "diverging");
+  EXPECT_EQ(judge_convergence({{}, {}, true, 1}).verdict, "diverging");
+  EXPECT_EQ(judge_convergence({{}, {}, false, 3}).verdict, "diverging");
 }
 
 // The anomaly of one tensor w, with another that stays as it is.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "analyze/convergence.h"
 #include "analyze/facts.h"
 #include "analyze/study.h"
 #include "base/parallel.h"
@@ -204,6 +205,19 @@ void add_groups(const std::vector<Course>& courses, const std::vector<Sums>& sum
   for (std::size_t i = 0; i < totals.size(); ++i) trend.groups[i].points = points_from(totals[i]);
 }
 
+Convergence judged(const std::vector<TrendPoint>& points) {
+  std::vector<double> sizes, cosines;
+  for (const TrendPoint& point : points) {
+    if (point.update) sizes.push_back(*point.update);
+    if (point.cosine) cosines.push_back(*point.cosine);
+  }
+  const double first = points.front().norm.value_or(0), last = points.back().norm.value_or(0);
+  return judge_convergence({.sizes = sizes,
+                            .cosines = cosines,
+                            .broken = points.back().nonfinite > points.front().nonfinite,
+                            .growth = first > 0 ? last / first : 1});
+}
+
 }  // namespace
 
 Result<Trend> measure_trend(const std::vector<Catalog>& checkpoints,
@@ -231,9 +245,9 @@ Result<Trend> measure_trend(const std::vector<Catalog>& checkpoints,
     if (!faults[i].empty())
       trend.notes.push_back(fmt::format("{}: {}: left out", printable(courses[i].name), faults[i]));
   add_groups(courses, sums, trend);
-  ConvergenceVerdict verdict = judge_convergence(trend.groups[0].points);
-  trend.verdict = std::move(verdict.verdict);
-  trend.reason = std::move(verdict.reason);
+  Convergence convergence = judged(trend.groups[0].points);
+  trend.verdict = std::move(convergence.verdict);
+  trend.reason = std::move(convergence.reason);
   return trend;
 }
 

@@ -43,7 +43,7 @@ struct TrendGroup {
 struct Trend {
   std::vector<TrendStep> steps;
   std::vector<TrendGroup> groups;  // The first is all of them together, "all".
-  std::string verdict;  // converged, converging, stable, oscillating, diverging or unknown.
+  std::string verdict;  // By the rules of convergence.h.
   std::string reason;
   std::vector<std::string> notes;  // Which tensors were left out, and why.
 };
@@ -51,12 +51,5 @@ struct Trend {
 // At least two checkpoints. `progress` may be empty.
 Result<Trend> measure_trend(const std::vector<Catalog>& checkpoints,
                             const std::function<void(uint64_t done, uint64_t total)>& progress);
-
-// What the steps of a group come to, by the rules in docs/cli.md.
-struct ConvergenceVerdict {
-  std::string verdict;
-  std::string reason;
-};
-ConvergenceVerdict judge_convergence(const std::vector<TrendPoint>& points);
 
 }  // namespace tensordiff

@@ -18,17 +18,6 @@ Trend trend_of(const std::vector<Model>& models) {
   return measure_trend(checkpoints, {}).value();
 }
 
-std::vector<TrendPoint> steps(const std::vector<double>& updates, double cosine) {
-  std::vector<TrendPoint> points(1);
-  for (std::size_t i = 0; i < updates.size(); ++i) {
-    TrendPoint point;
-    point.update = updates[i];
-    if (i > 0) point.cosine = cosine;
-    points.push_back(point);
-  }
-  return points;
-}
-
 TEST(Trend, MeasuresUpdatesAndAngles) {
   const Trend trend = trend_of({Model().add("w", {2}, {3, 4}), Model().add("w", {2}, {4, 4}),
                                 Model().add("w", {2}, {4, 6}), Model().add("w", {2}, {4, 4})});
@@ -105,13 +94,16 @@ TEST(Trend, NeedsSomethingInCommon) {
   EXPECT_FALSE(measure_trend({strangers[0]}, {}).ok());
 }
 
-TEST(Convergence, FollowsItsRules) {
-  EXPECT_EQ(judge_convergence(steps({0.1}, 0)).verdict, "unknown");
-  EXPECT_EQ(judge_convergence(steps({0.1, 0.01, 1e-5}, 0.5)).verdict, "converged");
-  EXPECT_EQ(judge_convergence(steps({0.1, 0.05, 0.02}, 0.5)).verdict, "converging");
-  EXPECT_EQ(judge_convergence(steps({0.1, 0.1, 0.1}, 0.5)).verdict, "stable");
-  EXPECT_EQ(judge_convergence(steps({0.1, 0.1, 0.1}, -0.9)).verdict, "oscillating");
-  EXPECT_EQ(judge_convergence(steps({0.1, 0.1, 0.5}, 0.5)).verdict, "diverging");
+TEST(Trend, SaysWhetherUpdatesDieDown) {
+  const auto verdict = [](const std::vector<float>& values) {
+    std::vector<Model> run;
+    for (const float value : values) run.push_back(Model().add("w", {2}, {value, 1}));
+    return trend_of(run).verdict;
+  };
+  EXPECT_EQ(verdict({1, 1.2F, 1.25F, 1.26F}), "converging");
+  EXPECT_EQ(verdict({1, 1.2F, 1, 1.2F}), "oscillating");
+  EXPECT_EQ(verdict({1, 1, 1}), "converged");
+  EXPECT_EQ(verdict({1, 1.01F, 1.02F, 1.5F}), "diverging");
 }
 
 }  // namespace

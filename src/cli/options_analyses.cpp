@@ -4,8 +4,6 @@
 #include <array>
 
 #include "analyze/analysis.h"
-
-#include "base/byte_source.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/values.h"
@@ -19,12 +17,6 @@ Result<void> apply_threshold(Settings& settings, std::string_view text) {
     return Error("'{}' is not of the form NAME=NUMBER", printable(text));
   const double limit = TRY(parse_tolerance(text.substr(equals + 1)));
   settings.request.analyze.thresholds.emplace_back(text.substr(0, equals), limit);
-  return {};
-}
-
-Result<void> apply_baseline(Settings& settings, std::string_view file) {
-  const Bytes bytes = TRY(map_file(std::string(file)).in(printable(file)));
-  settings.request.analyze.baseline = as_text(bytes.view);
   return {};
 }
 
@@ -43,8 +35,6 @@ Result<void> ask(Settings& settings, std::string_view) {
 constexpr Option kSettings[] = {
     {"--threshold", "NAME=X", "a limit of --regression-test or --alert-on-degradation; repeatable",
      apply_threshold},
-    {"--regression-baseline", "FILE", "an earlier -o report that --regression-test holds this to",
-     apply_baseline},
     {"--device", "NAME", "for the speed estimates: h200, a100 …, or FLOP/s:BYTES/s", apply_device},
 };
 

@@ -53,6 +53,7 @@ Result<void> apply_baseline(Settings& settings, std::string_view file) {
   const Bytes bytes = TRY(map_file(std::string(file)).in(printable(file)));
   settings.baseline = std::make_shared<const Baseline>(
       TRY(Baseline::parse(as_text(bytes.view)).in(printable(file))));
+  settings.request.analyze.baseline = as_text(bytes.view);  // For --regression-test.
   return {};
 }
 

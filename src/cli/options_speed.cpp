@@ -9,12 +9,12 @@ namespace {
 constexpr auto kAcceptedOnly = [](Settings&, std::string_view) -> Result<void> { return {}; };
 
 constexpr Option kOptions[] = {
-    {"--memory-limit", "BYTES", "accepted; memory does not grow with the size of the tensors",
+    {"--memory-limit", "BYTES", "without effect: tensors are always read in pieces",
      [](Settings&, std::string_view text) -> Result<void> {
        TRY(parse_size(text));
        return {};
      }},
-    {"--stream", "", "accepted; tensors are always read in pieces", kAcceptedOnly},
+    {"--stream", "", "without effect: tensors are always read in pieces", kAcceptedOnly},
 };
 
 }  // namespace

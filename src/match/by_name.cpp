@@ -40,13 +40,14 @@ class Names {
   std::unordered_map<std::string_view, std::size_t> by_name_;
 };
 
-// Where a part lies in its tensor by what it is called: q, k, v; gate, up; 0, 1, 2.
-std::size_t rank_of(std::string_view label) {
+// Where a part lies in its tensor by what it is called: q, k, v; gate, up; 0, 1, 2; 0.gate, 0.up.
+std::pair<std::size_t, std::size_t> rank_of(std::string_view label) {
   constexpr std::array<std::string_view, 5> kOrder = {"q", "k", "v", "gate", "up"};
   std::size_t number = 0;
-  const char* const end = label.data() + label.size();
-  if (std::from_chars(label.data(), end, number).ptr == end) return number;
-  return static_cast<std::size_t>(std::ranges::find(kOrder, label) - kOrder.begin());
+  const auto [after, error] = std::from_chars(label.data(), label.data() + label.size(), number);
+  label.remove_prefix(static_cast<std::size_t>(after - label.data()));
+  if (label.starts_with('.')) label.remove_prefix(1);
+  return {number, static_cast<std::size_t>(std::ranges::find(kOrder, label) - kOrder.begin())};
 }
 
 // The parts of the tensors that are paired part by part.

@@ -1,209 +1,66 @@
 // Names are split into words at dots, slashes, dashes and underscores. The number after a word for
 // a layer is the layer, the number after "experts" the expert, the last word may be a parameter;
-// what is left is looked up below, as it is and without the wrappers at its start.
-//
-// The table has the spellings of Hugging Face (GPT-2, Llama, Mistral, Qwen, NeoX, OPT, BERT, T5,
-// ViT, Mamba, DeepSeek), GGUF, Megatron, the original Llama, timm, torchvision and of common
-// captures by module path.
+// what is left is looked up in the table of roles.cpp, as it is, without the wrappers at its start,
+// and then in the forms that some frameworks give it.
 
 #include "match/canonical.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <unordered_map>
 #include <vector>
 
 #include "base/text.h"
+#include "match/roles.h"
 
 namespace tensordiff {
 namespace {
 
-struct Row {
-  std::string_view role;
-  std::string_view spellings;  // Words joined by dots, spellings by spaces.
-};
-
-// Within a layer. '@' stands for q, k and v, '#' for query, key and value: three rows in one.
-constexpr Row kInLayer[] = {
-    {"attn_norm",
-     "ln.1 ln1 ln.attn attn.ln norm1 norm.1 input.layernorm input.layer.norm input.norm attn.norm "
-     "attention.norm self.attn.layer.norm layernorm.before pre.attn.norm pre.attention.norm "
-     "pre.attn.layernorm attn.layernorm attention.layernorm pre.attention.layernorm "
-     "pre.self.attention.norm pre.self.attention.layernorm pre.self.attention.layer.norm "
-     "self.attention.norm"},
-    {"@",
-     "@ # w@ @.proj @.lin to.@ attn.@ attn.# attn.@.proj attn.w@ attn.to.@ self.attn.@ self.attn.# "
-     "self.attn.@.proj attention.@ attention.# attention.w@ attention.@.proj attention.@.lin "
-     "attention.self.# attention.attention.# self.attention.@ self.attention.# "
-     "self.attention.@.proj linear.@ self.@ self.# self.attention.linear.@ self.attn.linear.@ "
-     "attn.linear.@ attention.linear.@ @cur"},
-    {"@_norm",
-     "@.norm #.norm @.layernorm attn.@.norm self.attn.@.norm self.attention.@.layernorm "
-     "self.attn.@.layernorm attention.@.norm self.attention.#.norm self.attn.#.norm "
-     "attention.#.norm attn.#.norm @cur.normed"},
-    {"qkv",
-     "qkv c.attn w.pack wqkv qkv.proj linear.qkv query.key.value in.proj to.qkv attn.c.attn "
-     "attn.qkv attn.qkv.proj attn.in.proj attn.wqkv attn.to.qkv self.attn.qkv self.attn.qkv.proj "
-     "self.attn.in.proj self.attn.w.pack self.attention.qkv self.attention.in.proj mixer.wqkv "
-     "self.attention.linear.qkv self.attention.query.key.value attention.qkv attention.wqkv "
-     "attention.qkv.proj attention.query.key.value"},
-    {"attn_heads",
-     "attn.heads heads.out attn.heads.out attention.heads core.attention core.attn attn.core "
-     "self.attention.core.attention context attn.context attn.ctx attn.z attn.hook.z attn.values "
-     "attn.mix heads self.attn.heads.out self.attn.heads self.attn.attn self.attention.context "
-     "self.attn.context attention.context kqv.merged kqv.merged.cont self.attn.core.attention"},
-    {"attn_out",
-     "o wo o.proj out.proj linear.proj c.proj attn.out attn.output attn.o attn.wo attn.c.proj "
-     "attn.o.proj attn.proj attn.out.proj attn.dense attn.projection self.attn.o.proj "
-     "self.attn.out.proj self.attn.dense self.attn.proj attention.o attention.wo attention.o.proj "
-     "attention.out attention.out.proj attention.out.lin attention.dense attention.proj "
-     "attention.output.dense self.attention.linear.proj self.attention.dense self.attention.out "
-     "self.attention.out.proj attn.to.out.0 kqv.out self.attention.output.dense"},
-    {"attn", "attn self.attn attention self.attention attn.block attn.module mixer"},
-    {"mlp_norm",
-     "ln.2 ln2 ln.mlp mlp.ln norm2 norm.2 post.attention.layernorm post.attention.layer.norm "
-     "post.attention.norm post.attn.norm ffn.norm mlp.norm ffn.ln final.layer.norm layernorm.after "
-     "pre.mlp.layernorm pre.mlp.norm pre.ffn.norm mlp.layernorm ffn.layernorm "
-     "pre.feedforward.layernorm pre.ffw.norm pre.feedforward.norm pre.feed.forward.norm"},
-    {"post_attn_norm",
-     "post.self.attn.layernorm post.self.attn.norm post.self.attention.norm "
-     "post.self.attention.layernorm attn.post.norm attention.output.layernorm "
-     "attention.output.layer.norm sa.layer.norm"},
-    {"post_mlp_norm",
-     "post.mlp.layernorm ffn.post.norm output.layernorm output.layer.norm "
-     "post.feedforward.layernorm post.ffn.norm post.ffw.norm post.mlp.norm"},
-    {"gate",
-     "gate w1 gate.proj mlp.gate mlp.w1 mlp.gate.proj ffn.gate ffn.w1 ffn.gate.proj "
-     "feed.forward.w1 feed.forward.gate.proj block.sparse.moe.w1 moe.w1 wi.0 mlp.wi.0 ffn.wi.0 "
-     "mlp.linear.gate mlp.dense.gate"},
-    {"up",
-     "up w3 up.proj fc fc1 c.fc fc.in linear1 mlp.up mlp.w3 mlp.up.proj mlp.fc mlp.fc1 mlp.c.fc "
-     "mlp.fc.in mlp.in mlp.lin1 mlp.linear.fc1 mlp.linear.1 mlp.0 mlp.dense.h.to.4h ffn.up ffn.w3 "
-     "ffn.fc1 ffn.in ffn.lin1 ffn.up.proj feed.forward.w3 feed.forward.up.proj intermediate.dense "
-     "block.sparse.moe.w3 moe.w3 mlp.hidden wi wi.1 mlp.wi mlp.wi.1 ffn.wi.1 mlp.linear.up"},
-    {"gate_up",
-     "gate.up gate.up.proj mlp.gate.up mlp.gate.up.proj ffn.gate.up ffn.gate.up.proj "
-     "feed.forward.w13 mlp.w13"},
-    {"act",
-     "act act.fn activation gelu silu mlp.act mlp.act.fn mlp.activation mlp.gelu mlp.silu mlp.1 "
-     "mlp.nonlin ffn.act ffn.activation intermediate.act intermediate.intermediate.act.fn "
-     "feed.forward.act activation.fn mlp.activation.fn mlp.activation.func mlp.gelu.impl "
-     "mlp.act.func ffn.act.fn"},
-    {"down",
-     "down w2 fc2 down.proj fc.out linear2 mlp.down mlp.w2 mlp.fc2 mlp.out mlp.proj mlp.output "
-     "mlp.down.proj mlp.c.proj mlp.fc.out mlp.lin2 mlp.linear.fc2 mlp.linear.2 mlp.2 mlp.3 "
-     "mlp.dense.4h.to.h ffn.down ffn.w2 ffn.fc2 ffn.out ffn.lin2 ffn.output ffn.down.proj "
-     "feed.forward.w2 feed.forward.down.proj output.dense block.sparse.moe.w2 moe.w2 mlp.wo ffn.wo "
-     "mlp.linear.down mlp.linear.out"},
-    {"mlp", "mlp ffn feed.forward moe block.sparse.moe mlp.block"},
-    {"router", "router mlp.router block.sparse.moe.gate ffn.gate.inp moe.gate moe.router"},
-    {"input", "input in layer.input block.input resid.pre hidden.in"},
-    {"middle", "resid.mid ffn.inp post.attn post.attn.resid attn.resid"},
-    {"output",
-     " output out layer.output block.output layer.out hidden hidden.out hidden.states resid.post "
-     "residual resid l.out"},
-    // T5, where the towers' layers have layers of their own; an encoder's second one is the
-    // decoder's third.
-    {"attn_norm", "norm layer.0.layer.norm"},
-    {"@", "layer.0.selfattention.@"},
-    {"attn_out", "layer.0.selfattention.o"},
-    {"up", "layer.1.densereludense.wi layer.2.densereludense.wi"},
-    {"down", "layer.1.densereludense.wo layer.2.densereludense.wo"},
-    {"cross_@",
-     "cross.attn.@ cross.attn.# encoder.attn.@.proj cross.attention.@ crossattention.self.# "
-     "layer.1.encdecattention.@ cross.attn.@.proj"},
-    {"cross_out",
-     "cross.attn.o cross.attn.out encoder.attn.out.proj cross.attention.out cross.attn.out.proj "
-     "crossattention.output.dense layer.1.encdecattention.o cross.attn.output cross.attn.o.proj"},
-    {"cross_norm", "cross.attn.norm encoder.attn.layer.norm cross.attn.ln"},
-    // DeepSeek's attention with low ranks.
-    {"q_a", "self.attn.q.a.proj attn.q.a"},
-    {"q_a_norm", "self.attn.q.a.layernorm attn.q.a.norm"},
-    {"q_b", "self.attn.q.b.proj attn.q.b"},
-    {"kv_a", "self.attn.kv.a.proj.with.mqa attn.kv.a.mqa"},
-    {"kv_a_norm", "self.attn.kv.a.layernorm attn.kv.a.norm"},
-    {"kv_b", "self.attn.kv.b.proj attn.kv.b"},
-    // Mamba.
-    {"ssm_in", "mixer.in.proj ssm.in mamba.in.proj"},
-    {"ssm_conv", "mixer.conv1d ssm.conv1d mamba.conv1d"},
-    {"ssm_x", "mixer.x.proj ssm.x mamba.x.proj"},
-    {"ssm_dt", "mixer.dt.proj ssm.dt mamba.dt.proj"},
-    {"ssm_a", "mixer.a.log ssm.a mamba.a.log"},
-    {"ssm_d", "mixer.d ssm.d mamba.d"},
-    {"ssm_out", "mixer.out.proj ssm.out mamba.out.proj"},
-};
-
-constexpr Row kOutside[] = {
-    {"segments",
-     "token.type.embeddings embeddings.token.type.embeddings embedding.token.type.embeddings "
-     "embeddings.segments token.types"},
-    {"patches",
-     "patch.embed.proj patch.embeddings.projection embeddings.patch.embeddings.projection "
-     "conv.proj patch.embd embeddings.patch.embedding patch.embedding"},
-    {"class",
-     "cls.token embeddings.cls.token class.token class.embedding embeddings.class.embedding"},
-    {"pooler", "pooler pooler.dense"},
-    {"tokens",
-     "wte embed embed.tokens embed.token token.embd tok.embd tok.embeddings shared "
-     "token.embedding token.embeddings word.embeddings embedding embeddings tokens "
-     "embedding.word.embeddings "
-     "embeddings.word.embeddings embeddings.tokens embedding.tokens embed.in embed.wte inp.embd "
-     "token.embedder embed.token.embeddings"},
-    {"positions",
-     "wpe pos.embd position.embd embed.positions embed.position position.embeddings pos.embed "
-     "pos.embedding position.embedding positions embeddings.position.embeddings "
-     "embedding.position.embeddings embeddings.positions embedding.positions embed.wpe "
-     "inp.pos.embd position.embedder"},
-    {"final_norm",
-     "ln.f norm.f norm ln.final ln.out output.norm final.norm final.layernorm final.layer.norm "
-     "post.layernorm layernorm final.ln norm.final ln.post fc.norm result.norm"},
-    {"head",
-     "lm.head head output output.layer logits unembed embed.out classifier result.output "
-     "final.logits heads.head score lm.head.out logits.dense cls.predictions.decoder "
-     "predictions.decoder"},
-};
-
-constexpr std::array<std::string_view, 8> kLayerWords = {"layers", "layer", "h",         "blocks",
-                                                         "block",  "blk",   "resblocks", "l"};
+constexpr std::array<std::string_view, 10> kLayerWords = {
+    "layers", "layer",     "h", "blocks",       "block",
+    "blk",    "resblocks", "l", "encoderblock", "decoderblock"};
+// After which all layers may lie in one tensor: "layers.attention.query".
+constexpr std::array<std::string_view, 3> kAllLayersWords = {"layers", "blocks", "h"};
 constexpr std::array<std::string_view, 4> kExpertWords = {"experts", "expert", "exps", "shexp"};
 // "model.", "_orig_mod.", "text_model.": what a whole model is wrapped in.
-constexpr std::array<std::string_view, 23> kWrappers = {
-    "model", "module",   "transformer", "orig", "mod",     "base", "decoder", "encoder",
-    "gpt",   "neox",     "backbone",    "net",  "bert",    "vit",  "roberta", "text",
-    "opt",   "language", "llama",       "enc",  "network", "dec",  "vision"};
-constexpr std::array<std::string_view, 5> kParameters = {"weight", "bias", "gamma", "beta",
-                                                         "scale"};
+constexpr std::array<std::string_view, 27> kWrappers = {
+    "model",   "module", "transformer", "orig",     "mod",    "base",  "decoder",
+    "encoder", "gpt",    "neox",        "backbone", "net",    "bert",  "vit",
+    "roberta", "text",   "opt",         "language", "llama",  "enc",   "network",
+    "dec",     "vision", "visual",      "v",        "params", "target"};
+// What is wrapped around a module anywhere in a name: "layers.0._fsdp_wrapped_module.attn".
+constexpr std::array<std::array<std::string_view, 3>, 2> kWrappedModules = {
+    {{"fsdp", "wrapped", "module"}, {"checkpoint", "wrapped", "module"}}};
+// What the part that has the weights is called inside a module: "q_proj.base_layer.weight".
+constexpr std::array<std::string_view, 7> kInnerWords = {"linear", "dense",  "layer",     "base",
+                                                         "inner",  "einsum", "normalized"};
+
+struct ParameterWord {
+  std::string_view word, parameter;
+};
+constexpr ParameterWord kParameters[] = {{"weight", "weight"}, {"bias", "bias"},
+                                         {"gamma", "weight"},  {"beta", "bias"},
+                                         {"scale", "weight"},  {"kernel", "weight"}};
+// These are words of other meanings, too.
+constexpr ParameterWord kShortParameters[] = {{"w", "weight"},
+                                              {"b", "bias"},
+                                              {"g", "weight"},
+                                              {"embedding", "weight"},
+                                              {"embeddings", "weight"}};
 
 using Words = std::vector<std::string>;
-using Table = std::unordered_map<std::string, std::string>;
 
 template <class List>
 bool contains(const List& list, std::string_view word) {
   return std::ranges::find(list, word) != std::ranges::end(list);
 }
 
-std::string replaced(std::string text, char mark, std::string_view with) {
-  for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += with.size())
-    text.replace(at, 1, with);
-  return text;
-}
-
-void add_rows(const Row& row, Table& table) {
-  constexpr std::pair<std::string_view, std::string_view> kLetters[] = {
-      {"q", "query"}, {"k", "key"}, {"v", "value"}};
-  for (const auto& [letter, word] : kLetters) {
-    const std::string role = replaced(std::string(row.role), '@', letter);
-    for (const std::string_view spelling : split(row.spellings, ' '))
-      table.emplace(replaced(replaced(std::string(spelling), '@', letter), '#', word), role);
-  }
-}
-
-template <class Rows>
-Table table_of(const Rows& rows) {
-  Table table;
-  for (const Row& row : rows) add_rows(row, table);
-  return table;
+void drop_wrapped_modules(Words& words) {
+  for (const auto& wrapper : kWrappedModules)
+    for (auto found = std::ranges::search(words, wrapper); !found.empty();
+         found = std::ranges::search(words, wrapper))
+      words.erase(found.begin(), found.end());
+  std::erase(words, "hook");  // "blocks.0.attn.hook_q"
 }
 
 Words words_of(std::string_view name) {
@@ -218,6 +75,7 @@ Words words_of(std::string_view name) {
     }
   }
   if (!word.empty()) words.push_back(std::move(word));
+  drop_wrapped_modules(words);
   return words;
 }
 
@@ -261,30 +119,51 @@ bool take_layer(Words& words, int64_t& layer) {
   return false;
 }
 
+// "experts.weight3": the number stands at the parameter.
+std::optional<int64_t> take_number_of_parameter(Words& words) {
+  for (const std::string_view parameter : {"weight", "bias"}) {
+    if (words.empty() || !words.back().starts_with(parameter)) continue;
+    const auto number = number_of(words.back().substr(parameter.size()));
+    if (number) words.back() = parameter;
+    return number;
+  }
+  return std::nullopt;
+}
+
 int64_t take_expert(Words& words) {
-  for (auto at = words.begin(); at != words.end(); ++at) {
-    if (!contains(kExpertWords, *at)) continue;
+  int64_t expert = CanonicalName::kNone;
+  for (auto at = words.begin(); at != words.end();) {
+    if (!contains(kExpertWords, *at)) {
+      ++at;
+      continue;
+    }
     bool shared = *at == "shexp";
     at = words.erase(at);
     if (at != words.begin() && *std::prev(at) == "shared") {
       at = words.erase(std::prev(at));
       shared = true;
     }
+    if (at != words.begin() && *std::prev(at) == "local") at = words.erase(std::prev(at));
     if (shared) return CanonicalName::kShared;
     const auto number = at == words.end() ? std::nullopt : number_of(*at);
-    if (number) words.erase(at);
-    return number.value_or(CanonicalName::kAll);
+    if (number) at = words.erase(at);
+    expert = number.value_or(CanonicalName::kAll);
   }
-  return CanonicalName::kNone;
+  if (expert == CanonicalName::kAll) return take_number_of_parameter(words).value_or(expert);
+  return expert;
+}
+
+// The parameter that a word stands for, "" for none.
+std::string_view parameter_of(std::string_view word, std::span<const ParameterWord> known) {
+  const auto found = std::ranges::find(known, word, &ParameterWord::word);
+  return found == known.end() ? std::string_view() : found->parameter;
 }
 
 std::string take_parameter(Words& words) {
-  if (words.empty() || !contains(kParameters, words.back())) return "";
-  std::string parameter = std::move(words.back());
-  words.pop_back();
-  if (parameter == "gamma" || parameter == "scale") return "weight";
-  if (parameter == "beta") return "bias";
-  return parameter;
+  if (words.empty()) return "";
+  const std::string_view parameter = parameter_of(words.back(), kParameters);
+  if (!parameter.empty()) words.pop_back();
+  return std::string(parameter);
 }
 
 std::string joined(const Words& words, std::size_t from) {
@@ -294,6 +173,53 @@ std::string joined(const Words& words, std::size_t from) {
     text += words[i];
   }
   return text;
+}
+
+Spelling find_outside(const Words& words) {
+  for (std::size_t from = 0; from < words.size(); ++from) {
+    const Spelling found = role_outside(joined(words, from));
+    if (!found.role.empty() || !contains(kWrappers, words[from])) return found;
+  }
+  return {};
+}
+
+Spelling find_in_layer(const Words& words) { return role_in_layer(joined(words, 0)); }
+
+using Find = Spelling (*)(const Words& words);
+
+// As it is; with a short word for the parameter at the end ("ln_1.g") or before the last word
+// ("attn.W_Q"); without words for what is inside of a module ("o_proj.linear").
+Spelling find_in_any_form(Words words, std::string& parameter, Find find) {
+  Spelling found = find(words);
+  if (!found.role.empty()) return found;
+  for (const std::size_t back : {1, 2}) {
+    if (!parameter.empty() || words.size() <= back) break;
+    const auto at = words.end() - static_cast<std::ptrdiff_t>(back);
+    const std::string_view known = parameter_of(*at, kShortParameters);
+    if (known.empty()) continue;
+    Words without = words;
+    without.erase(without.end() - static_cast<std::ptrdiff_t>(back));
+    if (found = find_in_any_form(without, parameter = known, find); !found.role.empty())
+      return found;
+    parameter.clear();
+  }
+  while (words.size() > 1 && contains(kInnerWords, words.back())) {
+    words.pop_back();
+    if (found = find(words); !found.role.empty()) return found;
+  }
+  return {};
+}
+
+// "decoder.layers.attention.query": all layers in one tensor.
+Spelling find_in_all_layers(const Words& words, ReadName& name) {
+  const auto marker = std::ranges::find_if(
+      words, [](const std::string& word) { return contains(kAllLayersWords, word); });
+  if (marker == words.end() || std::next(marker) == words.end()) return {};
+  Words inside(std::next(marker), words.end());
+  name.meaning.layer = CanonicalName::kAll;
+  name.meaning.expert = take_expert(inside);
+  if (inside.empty()) return {};
+  return find_in_any_form(std::move(inside), name.meaning.parameter, find_in_layer);
 }
 
 }  // namespace
@@ -309,25 +235,26 @@ std::string_view tower_of(std::string_view name) {
 
 std::span<const std::string_view> layer_words() { return kLayerWords; }
 
-std::optional<CanonicalName> canonical_name(std::string_view name) {
-  static const Table kLayerTable = table_of(kInLayer);
-  static const Table kOutsideTable = table_of(kOutside);
-  CanonicalName found;
+std::optional<ReadName> read_name(std::string_view name) {
+  ReadName found;
   Words words = words_of(name);
   const bool in_layer =
-      take_layer(words, found.layer) || take_last_number(name, words, found.layer);
-  found.expert = in_layer ? take_expert(words) : CanonicalName::kNone;
-  found.parameter = take_parameter(words);
-  const Table& table = in_layer ? kLayerTable : kOutsideTable;
-  for (std::size_t from = 0; in_layer || from < words.size(); ++from) {
-    const auto row = table.find(joined(words, from));
-    if (row != table.end()) {
-      found.role = row->second;
-      return found;
-    }
-    if (in_layer || !contains(kWrappers, words[from])) return std::nullopt;
-  }
-  return std::nullopt;
+      take_layer(words, found.meaning.layer) || take_last_number(name, words, found.meaning.layer);
+  if (in_layer) found.meaning.expert = take_expert(words);
+  found.meaning.parameter = take_parameter(words);
+  Spelling spelling =
+      find_in_any_form(words, found.meaning.parameter, in_layer ? find_in_layer : find_outside);
+  if (spelling.role.empty() && !in_layer) spelling = find_in_all_layers(words, found);
+  if (spelling.role.empty()) return std::nullopt;
+  found.meaning.role = spelling.role;
+  found.spelling = spelling.text;
+  return found;
+}
+
+std::optional<CanonicalName> canonical_name(std::string_view name) {
+  std::optional<ReadName> read = read_name(name);
+  if (!read || read->meaning.layer == CanonicalName::kAll) return std::nullopt;
+  return std::move(read->meaning);
 }
 
 }  // namespace tensordiff

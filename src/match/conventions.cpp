@@ -1,13 +1,19 @@
 // Pairs names that mean the same in the conventions of canonical.h.
 //
-// A meaning that two tensors of one side have pairs neither of them, and says so.
+// A meaning that two tensors of one side have pairs neither of them, and says so. Of names that
+// mean the same in one convention and something else in another, the values choose.
+
+#include <algorithm>
 
 #include "base/text.h"
+#include "match/fingerprint.h"
 #include "match/matcher.h"
 #include "match/meaning.h"
 
 namespace tensordiff {
 namespace {
+
+constexpr double kAgreementMax = 0.5;  // As for shapes: what explains less than half explains none.
 
 using ByMeaning = std::map<CanonicalName, std::size_t>;
 
@@ -40,6 +46,64 @@ bool is_fused(const ByMeaning& other, const CanonicalName& meaning, const Tensor
          elements_held(tensor) == 2 * elements_held(partner);
 }
 
+bool agree(const Tensor& a, const Tensor& b) {
+  return disagreement(fingerprint_of(a), fingerprint_of(b)) <= kAgreementMax;
+}
+
+// One side has the halves of a gated mlp as "gate" and "up", the other as "gate" and "fc", of which
+// either may be the gate. What most layers say goes for all: a mistake in one is still a mistake.
+class Halves {
+ public:
+  Halves(const MatchInput& input, bool open_is_a) : input_(input), open_is_a_(open_is_a) {}
+
+  void pair(const ByMeaning& open, const ByMeaning& clear, Proposal& proposal) const {
+    std::vector<Four> found;
+    for (const auto& [meaning, fc] : open) {
+      if (meaning.role != kHalfFc) continue;
+      const auto with = [&, &known = meaning](const ByMeaning& side, std::string_view role) {
+        CanonicalName name = known;
+        name.role = role;
+        const auto at = side.find(name);
+        return at == side.end() ? std::nullopt : std::optional(at->second);
+      };
+      const auto gate = with(open, kHalfGate), clear_gate = with(clear, "gate"),
+                 clear_up = with(clear, "up");
+      if (gate && clear_gate && clear_up) found.push_back({fc, *gate, *clear_gate, *clear_up});
+    }
+    // Where the values say nothing, as TensorRT-LLM has it.
+    const bool crossed = votes(found, true) >= votes(found, false);
+    for (const Four& four : found) {
+      add(four.fc, crossed ? four.clear_gate : four.clear_up, proposal);
+      add(four.gate, crossed ? four.clear_up : four.clear_gate, proposal);
+    }
+  }
+
+ private:
+  struct Four {
+    std::size_t fc, gate, clear_gate, clear_up;
+  };
+
+  std::ptrdiff_t votes(const std::vector<Four>& found, bool crossed) const {
+    if (!input_.options.read_values) return 0;
+    const Catalog& open = open_is_a_ ? input_.a : input_.b;
+    const Catalog& clear = open_is_a_ ? input_.b : input_.a;
+    return std::ranges::count_if(found, [&](const Four& four) {
+      return agree(open.tensors[four.fc], clear.tensors[crossed ? four.clear_gate : four.clear_up]);
+    });
+  }
+
+  void add(std::size_t open, std::size_t clear, Proposal& proposal) const {
+    proposal.pairs.push_back({.a = open_is_a_ ? open : clear,
+                              .b = open_is_a_ ? clear : open,
+                              .layer = {},
+                              .stage = {},
+                              .matched_by = {}});
+  }
+
+  const MatchInput& input_;
+  bool open_is_a_;
+};
+
 Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
   const ByMeaning of_a = by_meaning(input.names_a, input.free_a, 'a', proposal.notes);
@@ -54,6 +118,8 @@ Result<Proposal> propose(const MatchInput& input) {
     proposal.pairs.push_back(
         {.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}});
   }
+  Halves(input, true).pair(of_a, of_b, proposal);
+  Halves(input, false).pair(of_b, of_a, proposal);
   if (proposal.pairs.empty()) proposal.notes.clear();  // Then these are no conventions in use.
   return proposal;
 }

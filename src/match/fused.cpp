@@ -1,8 +1,9 @@
 // Pairs the parts of a tensor in which one side has fused what the other keeps apart: query, key
-// and value, gate and up, all the experts of a layer. One row for each part.
+// and value, gate and up, all the experts of a layer, all layers. One row for each part.
 
 #include "match/matcher.h"
 #include "match/meaning.h"
+#include "tensor/shards.h"
 
 namespace tensordiff {
 namespace {
@@ -42,16 +43,41 @@ Parts parts_by_role(const ByMeaning& separate, const CanonicalName& whole, const
   return parts;
 }
 
-Parts parts_by_expert(const ByMeaning& separate, const CanonicalName& whole) {
+// One part for each number that takes the place of "all": of experts or of layers.
+Parts parts_by_number(const ByMeaning& separate, const CanonicalName& whole,
+                      int64_t CanonicalName::*number) {
   Parts parts;
   CanonicalName part = whole;
-  for (part.expert = 0;; ++part.expert) {
+  for (part.*number = 0;; ++(part.*number)) {
     const auto found = separate.find(part);
     if (found == separate.end()) break;
     parts.tensors.push_back(found->second);
-    parts.labels.push_back(std::to_string(part.expert));
+    parts.labels.push_back(std::to_string(part.*number));
   }
   return parts;
+}
+
+// All experts, each with its gate and up: "0.gate", "0.up", "1.gate" and so on.
+Parts parts_of_experts(const ByMeaning& separate, const CanonicalName& whole,
+                       const Fusion& fusion) {
+  Parts parts;
+  CanonicalName expert = whole;
+  for (expert.expert = 0;; ++expert.expert) {
+    const Parts of_one = parts_by_role(separate, expert, fusion);
+    if (of_one.tensors.empty()) break;
+    for (std::size_t i = 0; i < of_one.tensors.size(); ++i) {
+      parts.tensors.push_back(of_one.tensors[i]);
+      parts.labels.push_back(fmt::format("{}.{}", expert.expert, of_one.labels[i]));
+    }
+  }
+  return parts;
+}
+
+// Of all ranks, copies once: few heads of keys may be on several.
+uint64_t elements_of(const Tensor& tensor) {
+  uint64_t sum = 0;
+  for (const View& shard : distinct_shards(tensor)) sum += shard.elements();
+  return sum;
 }
 
 class Fused {
@@ -61,12 +87,20 @@ class Fused {
       : whole_(whole), separate_(separate), a_is_whole_(a_is_whole), proposal_(proposal) {}
 
   void find(const ByMeaning& wholes, const ByMeaning& separate) {
+    constexpr int64_t kAll = CanonicalName::kAll;
     for (const auto& [meaning, tensor] : wholes) {
-      if (meaning.expert == CanonicalName::kAll && add(tensor, parts_by_expert(separate, meaning)))
+      if (meaning.expert == kAll &&
+          add(tensor, parts_by_number(separate, meaning, &CanonicalName::expert)))
         continue;
-      for (const Fusion& fusion : fusions())
-        if (meaning.role == fusion.whole && add(tensor, parts_by_role(separate, meaning, fusion)))
+      if (meaning.layer == kAll &&
+          add(tensor, parts_by_number(separate, meaning, &CanonicalName::layer)))
+        continue;
+      for (const Fusion& fusion : fusions()) {
+        if (meaning.role != fusion.whole) continue;
+        if (add(tensor, parts_by_role(separate, meaning, fusion))) break;
+        if (meaning.expert == kAll && add(tensor, parts_of_experts(separate, meaning, fusion)))
           break;
+      }
     }
   }
 
@@ -78,8 +112,8 @@ class Fused {
     bool sharded = !whole_.tensors[whole].shards.empty();
     for (const std::size_t part : parts.tensors) {
       const Tensor& tensor = separate_.tensors[part];
-      section.elements.push_back(tensor.elements());
-      sum += tensor.elements();
+      section.elements.push_back(elements_of(tensor));
+      sum += section.elements.back();
       sharded |= !tensor.shards.empty();
     }
     if (!sharded && sum != whole_.tensors[whole].elements()) return false;

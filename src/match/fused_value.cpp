@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/parallel.h"
+#include "base/text.h"
 #include "match/matcher.h"
 #include "match/numbered_name.h"
 #include "match/signature.h"
@@ -229,7 +230,13 @@ void add(const Fusion& fusion, const Catalog& separate, bool a_is_whole, Proposa
 Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
   if (!input.options.read_values || input.free_a.empty() || input.free_b.empty()) return proposal;
-  if (std::max(input.free_a.size(), input.free_b.size()) > kTensorsMax) return proposal;
+  if (std::max(input.free_a.size(), input.free_b.size()) > kTensorsMax) {
+    proposal.notes.push_back(
+        fmt::format("more than {} tensors have no partner: whether one holds several of the other "
+                    "side was not searched by their values",
+                    human_count(kTensorsMax)));
+    return proposal;
+  }
   const FreeSide a{input.a, input.names_a, input.free_a};
   const std::vector<Fusion> in_a = find(a, {input.b, input.names_b, input.free_b});
   std::set<std::size_t> used_a, used_b;

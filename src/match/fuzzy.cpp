@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
+#include "base/parallel.h"
 #include "match/matcher.h"
 #include "match/name_index.h"
 
@@ -41,7 +43,7 @@ bool may_be_same(const Tensor& a, const Tensor& b) {
 class GroupPairing {
  public:
   GroupPairing(const MatchInput& input, const Group& a, const Group& b, std::size_t looks)
-      : input_(input), a_(a), b_(b), looks_(looks), index_a_(a.names), index_b_(b.names) {}
+      : input_(input), a_(a), b_(b), looks_(looks), index_b_(b.names) {}
 
   void pair(Proposal& proposal) {
     for (std::size_t i = 0; i < a_.tensors.size(); ++i) {
@@ -49,7 +51,8 @@ class GroupPairing {
           a_.names[i], {kMargin, looks_, [&](std::size_t j) { return may_pair(i, j); }});
       if (!clear(found)) continue;
       const std::size_t j = found.index;
-      const Likeliest back = index_a_.find(
+      if (!index_a_) index_a_.emplace(a_.names);  // Most groups without a pair need none.
+      const Likeliest back = index_a_->find(
           b_.names[j], {kMargin, looks_, [&](std::size_t k) { return may_pair(k, j); }});
       if (!clear(back) || back.index != i) continue;
       proposal.pairs.push_back(
@@ -70,15 +73,22 @@ class GroupPairing {
   const Group& a_;
   const Group& b_;
   std::size_t looks_;
-  NameIndex index_a_, index_b_;
+  std::optional<NameIndex> index_a_;
+  NameIndex index_b_;
 };
 
 Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
   if (input.free_a.empty() || input.free_b.empty()) return proposal;
   const std::size_t looks = std::max(kLooksMax / input.free_a.size(), kLooksMin);
-  const ByNumbers of_b = by_numbers(input.names_b, input.free_b);
-  for (const auto& [numbers, group] : by_numbers(input.names_a, input.free_a))
+  ByNumbers of_a, of_b;
+  for_each_index(2, [&](std::size_t side) {
+    if (side == 0)
+      of_a = by_numbers(input.names_a, input.free_a);
+    else
+      of_b = by_numbers(input.names_b, input.free_b);
+  });
+  for (const auto& [numbers, group] : of_a)
     if (const auto found = of_b.find(numbers); found != of_b.end())
       GroupPairing(input, group, found->second, looks).pair(proposal);
   return proposal;

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "base/parallel.h"
 #include "base/text.h"
 #include "match/canonical.h"
 #include "match/matcher.h"
@@ -202,8 +203,12 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
   sort_for_display(matching.pairs);
   matching.only_a = leftovers(a, input.free_a, matching.pairs, &Pair::a, options);
   matching.only_b = leftovers(b, input.free_b, matching.pairs, &Pair::b, options);
-  find_nearest(a, b, matching.only_a);
-  find_nearest(b, a, matching.only_b);
+  for_each_index(2, [&](std::size_t side) {
+    if (side == 0)
+      find_nearest(a, b, matching.only_a);
+    else
+      find_nearest(b, a, matching.only_b);
+  });
   return matching;
 }
 

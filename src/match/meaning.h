@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "match/canonical.h"
@@ -16,6 +17,9 @@ struct Meanings {
   std::map<CanonicalName, std::size_t> tensors;
   std::vector<std::pair<std::size_t, std::size_t>> ambiguous;  // Two for each meaning.
 };
+
+// Roles of "mlp.fc" and "mlp.gate" where a side has both: one is the gate, the other is up.
+inline constexpr std::string_view kHalfFc = "half.fc", kHalfGate = "half.gate";
 
 Meanings meanings_of(const std::vector<std::string>& names, const std::vector<std::size_t>& free);
 

@@ -1,8 +1,8 @@
 // A rank stands in a name as a word of its own with a number: rank_0, rank0, tp_rank_00,
 // mp_rank_00_000 (of which the second number is the stage of a pipeline), model-rank-3. Words that
-// say tensor parallel win over a plain rank or a data parallel one; of these, too, the values tell
-// copies from pieces. Other kinds of ranks (pp, ep, cp) hold other layers, experts or tokens, and
-// are part of the name.
+// say tensor parallel are gathered first, then a plain rank or a data parallel one; of these, too,
+// the values tell copies from pieces. Other kinds of ranks (ep, cp) hold other experts or tokens,
+// and are part of the name; for stages of a pipeline see stages.h.
 
 #include "match/ranks.h"
 
@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "match/stages.h"
 
 namespace tensordiff {
 namespace {
@@ -29,6 +30,8 @@ constexpr std::array<std::string_view, 8> kTensorParallel = {
     "mp",
 };
 constexpr std::array<std::string_view, 4> kPlain = {"data_parallel_rank", "dp_rank", "dp", "rank"};
+constexpr std::array<std::string_view, 4> kPipeline = {"pipeline_model_parallel_rank",
+                                                       "pipeline_parallel_rank", "pp_rank", "pp"};
 constexpr std::array<std::string_view, 4> kOtherKinds = {"pp_", "ep_", "cp_", "lora_"};
 constexpr std::size_t kDigitsMax = 6;
 
@@ -114,6 +117,8 @@ Groups groups_of(const Catalog& catalog, const std::vector<std::optional<RankNam
     if (!names[i]) continue;
     Group& group = groups[names[i]->rest];
     group.clear &= group.tensor_of_rank.emplace(names[i]->rank, i).second;
+    const std::size_t first = group.tensor_of_rank.begin()->second;
+    group.clear &= catalog.tensors[i].shards.size() == catalog.tensors[first].shards.size();
   }
   for (std::size_t i = 0; i < names.size(); ++i)
     if (const auto found = groups.find(catalog.tensors[i].name); found != groups.end())
@@ -121,16 +126,21 @@ Groups groups_of(const Catalog& catalog, const std::vector<std::optional<RankNam
   return groups;
 }
 
+// What lies in pieces already is gathered piece by piece: the data parallel ranks of the first
+// tensor parallel one, then those of the second. So copies are neighbours.
 Tensor gathered(const Catalog& catalog, const std::string& name, const Group& group) {
   Tensor tensor = catalog.tensors[group.tensor_of_rank.begin()->second];
   tensor.name = name;
   if (group.tensor_of_rank.size() == 1) return tensor;
-  for (const auto& [rank, index] : group.tensor_of_rank) {
-    const Tensor& shard = catalog.tensors[index];
-    tensor.shards.push_back(shard.view);
-    if (tensor.fault.empty() && !shard.fault.empty())
-      tensor.fault = fmt::format("rank {}: {}", rank, shard.fault);
-  }
+  const std::size_t pieces = std::max<std::size_t>(tensor.shards.size(), 1);
+  tensor.shards.clear();
+  for (std::size_t piece = 0; piece < pieces; ++piece)
+    for (const auto& [rank, index] : group.tensor_of_rank) {
+      const Tensor& shard = catalog.tensors[index];
+      tensor.shards.push_back(shard.shards.empty() ? shard.view : shard.shards[piece]);
+      if (tensor.fault.empty() && !shard.fault.empty())
+        tensor.fault = fmt::format("rank {}: {}", rank, shard.fault);
+    }
   return tensor;
 }
 
@@ -151,6 +161,50 @@ std::string ranks_text(const Group& group) {
   return text;
 }
 
+// "mp_rank_00_001" tells of a stage also where there is one rank only.
+bool tells_a_stage(const std::optional<RankName>& name) {
+  return name && name->rest.starts_with("pp_");
+}
+
+// One kind of ranks gathered.
+struct Gathered {
+  std::set<uint64_t> ranks;
+  std::map<std::string, std::string> missing;  // By the names of tensors, which ranks have them.
+};
+
+Gathered gather(Catalog& catalog) {
+  Gathered result;
+  std::vector<std::optional<RankName>> names;
+  for (const Tensor& tensor : catalog.tensors) {
+    names.push_back(parse_rank(tensor.name));
+    if (names.back()) result.ranks.insert(names.back()->rank);
+  }
+  if (result.ranks.size() < 2 && std::ranges::none_of(names, tells_a_stage)) return result;
+  const Groups groups = groups_of(catalog, names);
+  std::vector<Tensor> tensors;
+  std::set<std::string> done;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto found = names[i] ? groups.find(names[i]->rest) : groups.end();
+    if (found == groups.end() || !found->second.clear) {
+      tensors.push_back(catalog.tensors[i]);
+    } else if (done.insert(found->first).second) {
+      tensors.push_back(gathered(catalog, found->first, found->second));
+      if (found->second.tensor_of_rank.size() < result.ranks.size())
+        result.missing.emplace(found->first, ranks_text(found->second));
+    }
+  }
+  catalog.tensors = std::move(tensors);
+  return result;
+}
+
+void note_gaps(const Gathered& gathered, char side, std::vector<std::string>& notes) {
+  const uint64_t last = *gathered.ranks.rbegin(), count = gathered.ranks.size();
+  if (last + 1 != count)
+    notes.push_back(
+        fmt::format("{}: the numbers of its ranks go up to {}, so that {} of them are missing",
+                    side, last, last + 1 - count));
+}
+
 }  // namespace
 
 std::optional<RankName> parse_rank(std::string_view name) {
@@ -162,39 +216,31 @@ std::optional<RankName> parse_rank(std::string_view name) {
   return find_word(name, text, kPlain);
 }
 
-RankGroups group_ranks(Catalog& catalog, char side) {
-  std::vector<std::optional<RankName>> names;
-  std::set<uint64_t> ranks;
-  for (const Tensor& tensor : catalog.tensors) {
-    names.push_back(parse_rank(tensor.name));
-    if (names.back()) ranks.insert(names.back()->rank);
-  }
-  RankGroups result;
-  if (ranks.size() < 2) return result;
-  result.ranks = ranks.size();
+std::optional<RankName> parse_stage(std::string_view name) {
+  const std::string text = lower(name);
+  if (text.find("pp") == std::string::npos && text.find("pipeline") == std::string::npos)
+    return std::nullopt;
+  return find_word(name, text, kPipeline);
+}
 
-  const Groups groups = groups_of(catalog, names);
-  std::vector<Tensor> tensors;
-  std::set<std::string> done;
-  std::map<std::string, std::string> missing;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto found = names[i] ? groups.find(names[i]->rest) : groups.end();
-    if (found == groups.end() || !found->second.clear) {
-      tensors.push_back(catalog.tensors[i]);
-    } else if (done.insert(found->first).second) {
-      tensors.push_back(gathered(catalog, found->first, found->second));
-      if (found->second.tensor_of_rank.size() < ranks.size())
-        missing.emplace(found->first, ranks_text(found->second));
-    }
+RankGroups group_ranks(Catalog& catalog, char side) {
+  RankGroups result;
+  const Gathered first = gather(catalog);
+  if (first.ranks.size() < 2) {
+    result.notes = join_stages(catalog, side);
+    return result;
   }
-  catalog.tensors = std::move(tensors);
-  result.notes.push_back(fmt::format("{} was gathered from {} ranks", side, ranks.size()));
-  if (*ranks.rbegin() + 1 != ranks.size())
-    result.notes.push_back(
-        fmt::format("{}: the numbers of its ranks go up to {}, so that {} of "
-                    "them are missing",
-                    side, *ranks.rbegin(), *ranks.rbegin() + 1 - ranks.size()));
-  note_missing(missing, side, result.notes);
+  const Gathered second = gather(catalog);  // Where names have both kinds.
+  const bool both = second.ranks.size() > 1;
+  result.ranks = first.ranks.size();
+  result.notes.push_back(
+      both ? fmt::format("{} was gathered from {} x {} ranks", side, second.ranks.size(),
+                         first.ranks.size())
+           : fmt::format("{} was gathered from {} ranks", side, first.ranks.size()));
+  note_gaps(first, side, result.notes);
+  if (both) note_gaps(second, side, result.notes);
+  note_missing(both ? second.missing : first.missing, side, result.notes);
+  for (std::string& note : join_stages(catalog, side)) result.notes.push_back(std::move(note));
   return result;
 }
 

@@ -18,14 +18,17 @@ struct RankName {
   uint64_t rank = 0;
 };
 std::optional<RankName> parse_rank(std::string_view name);
+// The same for the stage of a pipeline: "pp_rank_1/w", "pp1/w".
+std::optional<RankName> parse_stage(std::string_view name);
 
 struct RankGroups {
   uint64_t ranks = 1;
   std::vector<std::string> notes;
 };
 
-// Makes one tensor of what several ranks hold under one name: its shards, by rank. A catalog whose
-// names speak of fewer than two ranks stays as it is. `side` is for the notes.
+// Makes one tensor of what several ranks hold under one name: its shards, by rank. Stages of a
+// pipeline are joined. A catalog whose names speak of fewer than two of either stays as it is.
+// `side` is for the notes.
 RankGroups group_ranks(Catalog& catalog, char side);
 
 }  // namespace tensordiff

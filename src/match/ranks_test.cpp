@@ -78,6 +78,21 @@ TEST(GroupRanks, LeavesOneRankAsItIs) {
   EXPECT_EQ(names_of(catalog), (Names{"rank_0/w", "rank_0/v"}));
 }
 
+// Copies are neighbours: both data parallel ranks of the first tensor parallel one come first.
+TEST(GroupRanks, GathersDataParallelRanksBesideTensorParallelOnes) {
+  Catalog catalog = catalog_of({"dp_rank_0/tp_rank_0/w", "dp_rank_0/tp_rank_1/w",
+                                "dp_rank_1/tp_rank_0/w", "dp_rank_1/tp_rank_1/w"});
+  for (uint64_t i = 0; i < 4; ++i) catalog.tensors[i].view = counting_view({10 + i});
+  const RankGroups groups = group_ranks(catalog, 'b');
+  ASSERT_EQ(names_of(catalog), (Names{"w x4"}));
+  EXPECT_EQ(groups.ranks, 2U);
+  EXPECT_EQ(groups.notes, (Names{"b was gathered from 2 x 2 ranks"}));
+  Names sizes;
+  for (const View& shard : catalog.tensors[0].shards)
+    sizes.push_back(std::to_string(shard.shape[0]));
+  EXPECT_EQ(sizes, (Names{"10", "12", "11", "13"}));
+}
+
 TEST(GroupRanks, SaysWhatSomeRanksDoNotHave) {
   Catalog catalog = catalog_of({"rank_0/w", "rank_1/w", "rank_0/head"});
   const RankGroups groups = group_ranks(catalog, 'a');

@@ -23,9 +23,7 @@ namespace {
 constexpr std::array<std::string_view, 10> kCallWords = {
     "step", "call", "iter", "iteration", "it", "decode", "pass", "forward", "token", "mb"};
 
-struct Token {
-  std::size_t first = 0, size = 0;
-};
+using Token = NumberPlace;
 
 std::vector<Token> tokens_of(std::string_view name) {
   std::vector<Token> tokens;
@@ -288,6 +286,15 @@ class Renumber {
 };
 
 }  // namespace
+
+std::optional<NumberPlace> layer_place(std::string_view name) {
+  const std::optional<LayerStage> known = parse_layer_stage(name);
+  if (!known) return number_after(name, tokens_of(name), layer_words());
+  const std::size_t first = known->folder.empty() ? 0 : known->folder.size() + 1;
+  const std::size_t size = name.find('_', first) - first;
+  if (!is_number(name.substr(first, size))) return std::nullopt;
+  return NumberPlace{first, size};
+}
 
 Renumbering renumber(const Catalog& a, const Catalog& b, const MatchOptions& options) {
   return Renumber(a, b, options).run();

@@ -20,4 +20,11 @@ struct Renumbering {
 // whose values agree belong together, and where values cannot tell, those of the same order.
 Renumbering renumber(const Catalog& a, const Catalog& b, const MatchOptions& options);
 
+// Where the number of the layer stands in a name: "layers.3", "blk.3", "3_query". It has at most 9
+// digits.
+struct NumberPlace {
+  std::size_t first = 0, size = 0;
+};
+std::optional<NumberPlace> layer_place(std::string_view name);
+
 }  // namespace tensordiff

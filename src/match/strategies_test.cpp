@@ -70,6 +70,29 @@ TEST(Conventions, PairsWhatMeansTheSameAndLeavesWhatIsAmbiguous) {
             Names{"wte=embed_tokens"});
 }
 
+// TensorRT-LLM calls "fc" what others call the gate. The values tell, for all layers alike.
+TEST(Conventions, AsksTheValuesWhichHalfOfAGatedMlpIsMeant) {
+  const auto ours = [](unsigned last) {
+    return catalog_of({Named{"layers.0.mlp.gate_proj.weight", {8, 8}, 1},
+                       Named{"layers.0.mlp.up_proj.weight", {8, 8}, 2},
+                       Named{"layers.1.mlp.gate_proj.weight", {8, 8}, last},
+                       Named{"layers.1.mlp.up_proj.weight", {8, 8}, 4}});
+  };
+  const auto theirs = [](unsigned fc, unsigned gate) {
+    return catalog_of({Named{"layers.0.mlp.fc.weight", {8, 8}, fc},
+                       Named{"layers.0.mlp.gate.weight", {8, 8}, gate},
+                       Named{"layers.1.mlp.fc.weight", {8, 8}, 8},
+                       Named{"layers.1.mlp.gate.weight", {8, 8}, 9}});
+  };
+  EXPECT_EQ(pairs_of(matchers::conventions, ours(3), theirs(1, 2)),
+            (Names{"layers.0.mlp.gate_proj.weight=layers.0.mlp.fc.weight",
+                   "layers.0.mlp.up_proj.weight=layers.0.mlp.gate.weight",
+                   "layers.1.mlp.gate_proj.weight=layers.1.mlp.fc.weight",
+                   "layers.1.mlp.up_proj.weight=layers.1.mlp.gate.weight"}));
+  EXPECT_EQ(pairs_of(matchers::conventions, theirs(2, 1), ours(3))[0],
+            "layers.0.mlp.fc.weight=layers.0.mlp.up_proj.weight");
+}
+
 // T5 and its like: the same parts in both towers.
 TEST(Conventions, TellsAnEncoderFromADecoder) {
   EXPECT_EQ(pairs_of(matchers::conventions,
@@ -97,6 +120,48 @@ TEST(Fused, PairsEachPart) {
   // Too small to hold them.
   EXPECT_EQ(pairs_of(matchers::fused, catalog_of({{"h.0.attn.c_attn", {4, 8}, 1}}), separate),
             Names{});
+}
+
+// Few heads of keys, each on two of four ranks: as large as one copy of each.
+TEST(Fused, CountsWhatSeveralRanksHoldOnce) {
+  Catalog separate;
+  const auto add = [&](std::string name, const std::vector<unsigned>& seeds) {
+    Tensor tensor{std::move(name), noise_view({4, 8}, seeds[0]), ""};
+    for (const unsigned seed : seeds) tensor.shards.push_back(noise_view({4, 8}, seed));
+    separate.tensors.push_back(std::move(tensor));
+  };
+  add("layers.0.wq", {1, 2, 3, 4});
+  add("layers.0.wk", {5, 5, 6, 6});
+  add("layers.0.wv", {7, 7, 8, 8});
+  const Catalog fused = catalog_of({Named{"h.0.attn.c_attn", {32, 8}, 9}});
+  MatchOptions options;
+  options.strategies = {"fused"};
+  const Result<Matching> matching = match(fused, separate, options);
+  ASSERT_EQ(matching.value().pairs.size(), 3U);
+  EXPECT_EQ(matching.value().pairs[0].section_a->elements, (std::vector<uint64_t>{128, 64, 64}));
+}
+
+TEST(Fused, PairsStackedExpertsWithGateAndUpInOne) {
+  const Catalog stacked = catalog_of({{"layers.0.mlp.experts.gate_up_proj.weight", {2, 12, 4}, 1}});
+  const Catalog single = catalog_of({{"layers.0.mlp.experts.0.gate_proj.weight", {6, 4}, 2},
+                                     {"layers.0.mlp.experts.0.up_proj.weight", {6, 4}, 3},
+                                     {"layers.0.mlp.experts.1.gate_proj.weight", {6, 4}, 4},
+                                     {"layers.0.mlp.experts.1.up_proj.weight", {6, 4}, 5}});
+  const std::string whole = "layers.0.mlp.experts.gate_up_proj.weight";
+  const std::string part = "layers.0.mlp.experts.";
+  EXPECT_EQ(pairs_of(matchers::fused, stacked, single),
+            (Names{whole + "[0.gate]=" + part + "0.gate_proj.weight",
+                   whole + "[0.up]=" + part + "0.up_proj.weight",
+                   whole + "[1.gate]=" + part + "1.gate_proj.weight",
+                   whole + "[1.up]=" + part + "1.up_proj.weight"}));
+}
+
+TEST(Fused, PairsStackedLayers) {
+  EXPECT_EQ(pairs_of(matchers::fused, catalog_of({{"decoder.layers.mlp.wo.kernel", {5, 2, 4}, 1}}),
+                     catalog_of({{"layers.0.mlp.down_proj.weight", {4, 5}, 2},
+                                 {"layers.1.mlp.down_proj.weight", {4, 5}, 3}})),
+            (Names{"decoder.layers.mlp.wo.kernel[0]=layers.0.mlp.down_proj.weight",
+                   "decoder.layers.mlp.wo.kernel[1]=layers.1.mlp.down_proj.weight"}));
 }
 
 TEST(Fused, PairsStackedExperts) {
@@ -172,6 +237,15 @@ TEST(Value, PairsByValuesAndReadsThemAsARule) {
   const Catalog b =
       catalog_of({{"L.1.bar", {20, 30}, 9}, {"q", {20, 30}, 3}, {"L.0.bar", {20, 30}, 1}});
   EXPECT_EQ(pairs_of(matchers::value, a, b), (Names{"h.0.foo=L.0.bar", "h.1.foo=L.1.bar", "z=q"}));
+}
+
+// Of one distribution, but other values: chance brings the signatures of some of them near.
+TEST(Value, PairsNothingByChance) {
+  for (unsigned seed = 0; seed < 300; ++seed)
+    EXPECT_EQ(pairs_of(matchers::value, catalog_of({Named{"first", {100}, 2 * seed}}),
+                       catalog_of({Named{"second", {10, 10}, 2 * seed + 1}})),
+              Names{})
+        << seed;
 }
 
 TEST(Value, PairsNothingWhereTwoHoldTheSame) {

@@ -1,5 +1,5 @@
 // Pairs what is left by the values alone, where names say nothing: tensors whose signatures are
-// near each other and far from all others of both sides.
+// near each other and far from all others of both sides, and which stand up to a second look.
 //
 // Values that a mistake has changed have no near signature. So what was found is read as a rule:
 // where "h.0.foo" is "layers.0.bar", "h.1.foo" is "layers.1.bar", whatever is in it.
@@ -10,6 +10,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "match/fingerprint.h"
 #include "match/matcher.h"
 #include "match/numbered_name.h"
 #include "match/signature.h"
@@ -23,6 +24,7 @@ constexpr std::size_t kTensorsMax = 20'000;  // On one side; more would take too
 // In standard errors: rounding to bf16 in every layer stays below a tenth of one.
 constexpr double kNear = 0.3;
 constexpr double kClearlyNearer = 4;
+constexpr double kAgreementMax = 0.5;  // As for shapes: what explains less than half explains none.
 
 using Signatures = std::vector<Signature>;  // In the order of the free tensors.
 
@@ -63,6 +65,15 @@ std::vector<Nearest> nearest_of(const Signatures& from, const Signatures& to) {
 
 bool clear(const Nearest& nearest) {
   return nearest.distance <= kNear && nearest.distance * kClearlyNearer < nearest.next;
+}
+
+// Whether two tensors with near signatures hold the same: element by element in a sample, or else
+// in another order.
+bool hold_the_same(const Tensor& a, const Tensor& b, const Signature& of_a) {
+  if (a.view.shape == b.view.shape && a.shards.empty() && b.shards.empty() &&
+      disagreement(fingerprint_of(a), fingerprint_of(b)) <= kAgreementMax)
+    return true;
+  return distance_in_detail(a, b, of_a) <= kNear;
 }
 
 // Which pattern of b answers to which of a, as far as what was paired is of one mind.
@@ -120,8 +131,15 @@ Result<Proposal> propose(const MatchInput& input) {
   const Signatures b = signatures_of(input.b, input.free_b);
   const std::vector<Nearest> of_a = nearest_of(a, b);
   const std::vector<Nearest> of_b = nearest_of(b, a);
+  std::vector<char> same(of_a.size());
+  for_each_index(of_a.size(), [&](std::size_t i) {
+    const std::size_t j = of_a[i].index;
+    same[i] =
+        clear(of_a[i]) && clear(of_b[j]) && of_b[j].index == i &&
+        hold_the_same(input.a.tensors[input.free_a[i]], input.b.tensors[input.free_b[j]], a[i]);
+  });
   for (std::size_t i = 0; i < of_a.size(); ++i)
-    if (clear(of_a[i]) && clear(of_b[of_a[i].index]) && of_b[of_a[i].index].index == i)
+    if (same[i])
       proposal.pairs.push_back({.a = input.free_a[i],
                                 .b = input.free_b[of_a[i].index],
                                 .layer = {},

@@ -1,0 +1,18 @@
+// What is said of a pair of which not all was compared.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "align/aligner.h"
+
+namespace tensordiff {
+
+// `size` is that of the axis before the step, which truncates or selects.
+std::string part_note(const Step& step, uint64_t size);
+
+// Whether the message of a pair has such a note.
+bool tells_of_a_part(std::string_view message);
+
+}  // namespace tensordiff

@@ -48,7 +48,8 @@ void bf16_to_f32(const uint16_t* from, std::size_t count, float* to) {
 // The library's own conversion knows no infinities and NaN where the machine has no instruction
 // for it, so there the bits are moved by hand as for f8.
 HWY_INLINE hn::Vec<F32> half_to_float(hn::Vec<U16> bits) {
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SSSE3 || \
+    HWY_TARGET == HWY_SSE4
   const U32 u32;
   const auto wide = hn::PromoteTo(u32, bits);
   const auto size = hn::ShiftLeft<13>(hn::And(wide, hn::Set(u32, 0x7fff)));

@@ -48,7 +48,7 @@ constexpr std::size_t kLayersMin = 3;
 constexpr int kBitsLost =
     3;  // Of fraction: what tells bf16 from f16, and an 8-bit float from bf16.
 
-constexpr std::size_t kSample = 512;
+constexpr std::size_t kSample = 96;  // Scattered: each is a page to fetch.
 // Of every norm of a run, so no more than it takes: 8 tokens of 8192 features.
 constexpr uint64_t kValuesLookedAt = uint64_t{1} << 16;
 constexpr int kFormatBits[] = {7, 10};  // Of the fraction: bf16, f16 (and TF32).

@@ -1,4 +1,4 @@
-// b is a, rounded to a narrower float, bit for bit.
+// b is a, rounded to a narrower float: bit for bit, or as nearly as the noise of the run allows.
 //
 // A value of 2^e · 1.f keeps `bits` bits of fraction and no exponent below `exponent_min`; half to
 // even, as every processor rounds, or towards zero, as a kernel does that only cuts bits off.
@@ -30,26 +30,48 @@ double rounded(double value, const Format& format, bool truncate) {
   return (truncate ? std::trunc(value / step) : std::nearbyint(value / step)) * step;
 }
 
+// Nearer to the noise than this, a format cannot be told from it.
+constexpr double kAboveNoise = 4;
+
+// How b holds to a format: on its grid, and from a no farther than rounding and noise take it.
+struct Held {
+  bool all = true;
+  bool exact = true;  // Bit for bit.
+};
+
+Held held(const Case& it, const Format& format, bool truncate) {
+  const double noise = std::max(it.site.error_in, it.site.roundoff);
+  const bool above = std::ldexp(1.0, -format.bits - 1) >= kAboveNoise * noise;
+  const double typical = it.norm_a / std::sqrt(static_cast<double>(it.a.values.size()));
+  Held result;
+  for (std::size_t i = 0; i < it.a.values.size() && result.all; ++i) {
+    const double x = it.a.values[i], y = it.b.values[i];
+    if (rounded(x, format, truncate) == y || (std::isnan(x) && std::isnan(y))) continue;
+    result.exact = false;
+    const double step = std::ldexp(1.0, std::ilogb(std::max(std::abs(x), 1e-300)) - format.bits);
+    const double most = std::max(step, std::ldexp(1.0, format.exponent_min - format.bits));
+    result.all =
+        above && rounded(y, format, false) == y &&
+        std::abs(y - x) <= (truncate ? 1 : 0.5) * most + 8 * noise * std::max(std::abs(x), typical);
+  }
+  return result;
+}
+
 std::optional<Explanation> examine(const Case& it) {
   if (it.before == 0) return std::nullopt;
   for (const bool truncate : {false, true}) {
     for (const Format& format : kFormats) {
-      std::size_t i = 0;
-      const auto same = [&] {
-        const double x = it.a.values[i], y = it.b.values[i];
-        return rounded(x, format, truncate) == y || (std::isnan(x) && std::isnan(y));
-      };
-      while (i < it.a.values.size() && same()) ++i;
-      if (i < it.a.values.size()) continue;
+      const Held as = held(it, format, truncate);
+      if (!as.all) continue;
       Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t column) {
                                           return rounded(it.a.row(row)[column], format, truncate);
                                         }));
-      result.text = fmt::format("b is a {} to {}, bit for bit",
-                                truncate ? "cut off (not rounded)" : "rounded", format.name);
+      result.text = fmt::format("b is a {} to {}{}", truncate ? "cut off (not rounded)" : "rounded",
+                                format.name, as.exact ? ", bit for bit" : "");
       result.parameters = {{"dtype", std::string(format.name)},
                            {"rounding", std::string(truncate ? "truncate" : "nearest")}};
       result.settled = true;
-      result.confidence = 1;
+      result.confidence = as.exact ? 1 : 0.95;
       return result;
     }
   }

@@ -45,8 +45,10 @@ constexpr double kNoiseRatioSuspicious = 1.5;
 // elsewhere stands out. Layers of clean runs differ by less than half of that.
 constexpr double kOutOfLine = 4;
 constexpr std::size_t kLayersMin = 3;
+constexpr int kBitsLost =
+    3;  // Of fraction: what tells bf16 from f16, and an 8-bit float from bf16.
 
-constexpr std::size_t kSample = 512;
+constexpr std::size_t kSample = 96;  // Scattered: each is a page to fetch.
 // Of every norm of a run, so no more than it takes: 8 tokens of 8192 features.
 constexpr uint64_t kValuesLookedAt = uint64_t{1} << 16;
 constexpr int kFormatBits[] = {7, 10};  // Of the fraction: bf16, f16 (and TF32).
@@ -61,6 +63,25 @@ int fraction_bits(double value) {
     if (fraction >= 1) fraction -= 1;
   }
   return bits;
+}
+
+// How many bits of fraction the values of a view need, by a sample; those of its dtype where that
+// does not tell: few values, or whole numbers, need few bits in any format.
+int bits_needed(const View& view) {
+  const int of_dtype = info(view.dtype).mantissa_bits;
+  const Result<Reader> reader = Reader::open(view);
+  if (!reader.ok() || of_dtype < kFormatBits[0]) return of_dtype;
+  std::set<double> values;
+  int bits = 0;
+  for (const double value : values_at(reader.value(), sample_positions(view.elements(), kSample))) {
+    if (value == 0 || !std::isfinite(value)) continue;
+    values.insert(value);
+    bits = std::max(bits, fraction_bits(value));
+  }
+  const bool telling = values.size() >= 32 && std::ranges::any_of(values, [](double value) {
+                         return value != std::floor(value);
+                       });
+  return telling ? std::min(bits, of_dtype) : of_dtype;
 }
 
 double steps_of(double roundoff) {
@@ -145,6 +166,45 @@ std::map<Role, double> usual_growth(const Run& run) {
   return usual;
 }
 
+// The bits that the values of one side need at each site, and in the middle of each role.
+struct Fineness {
+  std::vector<int> bits;
+  std::map<Role, int> usual;
+
+  Fineness(const Run& run, View AlignedPair::*side) : bits(run.sites.size()) {
+    for_each_index(run.sites.size(), [&](std::size_t i) {
+      const View& view = run.sites[i].views.*side;
+      if (run.sites[i].compared() && is_float(view.dtype)) bits[i] = bits_needed(view);
+    });
+    std::map<Role, std::vector<int>> seen;
+    for (std::size_t i = 0; i < bits.size(); ++i)
+      if (bits[i] > 0) seen[run.sites[i].role].push_back(bits[i]);
+    for (auto& [role, of_role] : seen) {
+      if (role == Role::other || of_role.size() < kLayersMin) continue;
+      std::ranges::sort(of_role);
+      usual[role] = of_role[of_role.size() / 2];
+    }
+  }
+
+  bool coarse(const Run& run, std::size_t i) const {
+    const auto found = usual.find(run.sites[i].role);
+    return found != usual.end() && bits[i] > 0 && bits[i] + kBitsLost <= found->second;
+  }
+};
+
+// A step whose values lost bits that the same step has in other layers was cast.
+void find_casts(Run& run) {
+  const Fineness a(run, &AlignedPair::a), b(run, &AlignedPair::b);
+  for (std::size_t i = 0; i < run.sites.size(); ++i) {
+    if (!b.coarse(run, i) || a.coarse(run, i)) continue;
+    Site& site = run.sites[i];
+    site.reason = "its values are coarser than at this step in other layers";
+    // What is rounding here is told by those.
+    const int usual = std::min(b.usual.at(site.role), a.bits[i] > 0 ? a.bits[i] : 64);
+    site.roundoff = std::ldexp(1.0, -usual - 1);
+  }
+}
+
 void judge_by_noise_run(Site& site) {
   // Where the noise run happens to be exact, one rounding is still noise.
   const double limit = kNoiseRatioMax * std::max(*site.noise, 0.5 * site.roundoff);
@@ -161,7 +221,7 @@ void judge_by_model(Site& site, const Extent& extent, bool clean_inputs) {
   if (site.error > site.budget)
     site.reason = fmt::format("error {} is more than rounding leaves here ({})",
                               human_number(site.error), human_number(site.budget));
-  else if (clean_inputs)
+  else if (clean_inputs && site.reason.empty())
     site.reason = quiet_reason(site, extent);
 }
 
@@ -239,25 +299,10 @@ std::string_view name_of(Verdict verdict) {
 
 double roundoff_of(const View& view) {
   if (!is_float(view.dtype)) return 0;
-  const int of_dtype = info(view.dtype).mantissa_bits;
-  const Result<Reader> reader = Reader::open(view);
-  int needed = of_dtype;
-  if (reader.ok() && of_dtype > kFormatBits[0]) {
-    std::set<double> values;
-    int bits = 0;
-    for (const double value :
-         values_at(reader.value(), sample_positions(view.elements(), kSample))) {
-      if (value == 0 || !std::isfinite(value)) continue;
-      values.insert(value);
-      bits = std::max(bits, fraction_bits(value));
-    }
-    // Few values, or whole numbers, need few bits in any format.
-    const bool telling = values.size() >= 32 && std::ranges::any_of(values, [](double value) {
-                           return value != std::floor(value);
-                         });
-    for (const int format : kFormatBits)
-      if (telling && bits <= format && needed == of_dtype) needed = format;
-  }
+  const int bits = bits_needed(view);
+  int needed = info(view.dtype).mantissa_bits;
+  for (const int format : kFormatBits)
+    if (bits <= format) needed = std::min(needed, format);
   return std::ldexp(1.0, -needed - 1);
 }
 
@@ -270,6 +315,7 @@ void judge(Run& run) {
     site.budget = steps_of(site.roundoff) * site.roundoff;
   });
   if (!run.activations) return;  // Weights do not feed each other: the tolerance judges them.
+  find_casts(run);
   const std::map<Role, double> usual = usual_growth(run);
   Before before{usual, 0, std::vector<bool>(run.sites.size())};
   for (std::size_t i = 0; i < run.sites.size(); ++i) {

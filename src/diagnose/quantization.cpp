@@ -22,29 +22,39 @@ constexpr double kHalfStep = 0.52;
 constexpr double kBlocksHolding = 0.98;
 constexpr std::size_t kValuesMaxHere = 1 << 18;
 
+// Whether a block is on a grid of this step, and no farther from a than half of it.
+bool on_grid(std::span<const double> a, std::span<const double> b, double step, double roundoff) {
+  const auto [first, last] = std::ranges::minmax(b);
+  // A value many steps from zero is rounded by a share of a step.
+  const double most = std::max(std::abs(first), std::abs(last));
+  const double tolerance = std::max(kWholeTolerance, 2 * roundoff * most / step);
+  if (tolerance > kBlurred) return false;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    const double level = (b[i] - first) / step;
+    if (std::abs(level - std::round(level)) > tolerance) return false;
+    if (std::abs(b[i] - a[i]) > kHalfStep * step) return false;
+  }
+  return true;
+}
+
 // How many levels apart the ends of a block are; 0 where its values are on no grid.
 double levels_of(std::span<const double> a, std::span<const double> b, double roundoff) {
   std::vector<double> values(b.begin(), b.end());
   std::ranges::sort(values);
   const double span = values.back() - values.front();
   if (span == 0) return 0;
-  double step = span;
+  double gap = span;
   for (std::size_t i = 1; i < values.size(); ++i) {
-    const double gap = values[i] - values[i - 1];
-    if (gap > 1e-4 * span) step = std::min(step, gap);
+    const double here = values[i] - values[i - 1];
+    if (here > 1e-4 * span) gap = std::min(gap, here);
   }
-  // The smallest gap is known poorly; the span in steps makes it exact.
-  step = span / std::max(1.0, std::round(span / step));
-  // A value many steps from zero is rounded by a share of a step.
-  const double most = std::max(std::abs(values.front()), std::abs(values.back()));
-  const double tolerance = std::max(kWholeTolerance, 2 * roundoff * most / step);
-  if (tolerance > kBlurred) return 0;
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    const double level = (b[i] - values.front()) / step;
-    if (std::abs(level - std::round(level)) > tolerance) return 0;
-    if (std::abs(b[i] - a[i]) > kHalfStep * step) return 0;
+  // The smallest gap is known poorly, and may be of a few steps where levels are many; the span in
+  // steps makes the step exact.
+  for (const double steps : {1.0, 2.0, 3.0}) {
+    const double step = span / std::max(1.0, std::round(steps * span / gap));
+    if (on_grid(a, b, step, roundoff)) return std::round(span / step);
   }
-  return std::round(span / step);
+  return 0;
 }
 
 std::optional<Explanation> examine(const Case& it) {

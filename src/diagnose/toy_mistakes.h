@@ -58,6 +58,14 @@ inline std::vector<ToyExample> value_mistakes() {
            return x * (2 + std::sin(double(i)));
          });
        }},
+      {"cast", "value",
+       [](Mistakes m, Of s, Random) {
+         // To an 8-bit float: 3 bits of fraction, and none below 2^-6.
+         m.after["value"] = each(s.kv_heads * s.dim, [](double x, auto, auto) {
+           const double step = std::ldexp(1.0, std::max(x == 0 ? -6 : std::ilogb(x), -6) - 3);
+           return std::nearbyint(x / step) * step;
+         });
+       }},
       {"offset", "key",
        [](Mistakes m, Of s, Random) {
          m.after["key"] = each(s.kv_heads * s.dim,

@@ -104,7 +104,6 @@ TEST(ZarrStore, SaysWhatIsWrongWithAChunk) {
 
 Files small_store() {
   return {
-      {".zgroup", R"({"zarr_format":2})"},
       {"w/.zarray", zarray("null", "{\"id\":\"gzip\"}")},
       {"w/0", test_files::gzip(kChunk)},
       {"w/1", test_files::gzip(kChunk)},

@@ -30,7 +30,16 @@ function later(t, end) {
     const list = [];
     endings.set(t, list);
     t.after(async () => {
-      for (const each of list.reverse()) await each();
+      // All of them, also after one that fails: a server left running would keep the tests waiting.
+      const failures = [];
+      for (const each of list.reverse()) {
+        try {
+          await each();
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+      if (failures.length > 0) throw failures[0];
     });
   }
   endings.get(t).push(end);

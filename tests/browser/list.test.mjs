@@ -9,7 +9,7 @@ const wanted = report(REFERENCE, BUGGY);
 
 async function openDemo(t, state = folder(t)) {
   const server = await serve(t, [REFERENCE, BUGGY], { state });
-  const page = await browse(t, server.url, { allow: ['ERR_'] });
+  const page = await browse(t, server.url, { allow: ['ERR_', '409'] });
   await finished(page);
   return { page, server };
 }
@@ -91,7 +91,7 @@ function strangers(t) {
 test('two tensors are paired by hand, by click and by drag, and still are after a restart', async (t) => {
   const [a, b] = strangers(t);
   const server = await serve(t, [a, b]);
-  const page = await browse(t, server.url, { allow: ['ERR_'] });
+  const page = await browse(t, server.url, { allow: ['ERR_', '409'] });
   await finished(page);
   const tray = page.locator('.tray');
   await tray.locator('[data-name=alpha]').click();
@@ -155,7 +155,7 @@ test('strategies, threshold and a regex for names are set in the page and run ag
   const a = safetensors(path.join(here, 'a.safetensors'), { 'L0-query': [[2], [1, 2]], 'L1-query': [[2], [3, 4]] });
   const b = safetensors(path.join(here, 'b.safetensors'), { 'step L1-query v2': [[2], [3, 4]], 'step L0-query v2': [[2], [1, 9]] });
   const { url } = await serve(t, [a, b]);
-  const page = await browse(t, url, { allow: ['400', '422'] });
+  const page = await browse(t, url, { allow: ['400', '409', '422'] });
   await finished(page);
   const settings = async (strategies, regex) => {
     await page.getByRole('button', { name: 'Matching and pairings' }).click();

@@ -25,6 +25,12 @@ struct Limits {
   uint64_t tensors_max = 2'000'000;           // Of one file.
   uint64_t entries_max = 1'000'000;           // Keys, and tensors, of a GGUF file.
   uint64_t string_bytes_max = 64ULL << 20;    // Of a GGUF file.
+  uint64_t opcodes_max = 200'000'000;         // Of a pickle.
+  uint64_t values_max = 16'000'000;           // Of a pickle, and places in its memo.
+  uint64_t stack_max = 4'000'000;             // Of a pickle.
+  uint64_t depth_max = 100;                   // Pickles, msgpack, ONNX, MATLAB: values in values.
+  uint64_t npy_header_bytes_max = 1 << 20;    // numpy itself takes 10,000.
+  uint64_t name_bytes_max = 4096;             // Of a tensor.
   uint64_t expanded_bytes_max = 64ULL << 30;  // All that is decompressed out of one archive.
   uint64_t input_bytes_max = UINT64_MAX;      // --limit-size
   uint64_t growth_max = 1100;                 // Of a compressed file, as deflate can grow at most.

@@ -24,7 +24,6 @@ namespace {
 
 constexpr std::string_view kMagic = "GGUF";
 constexpr uint64_t kAxesMax = 4;
-constexpr uint64_t kNameBytesMax = 4096;
 constexpr uint64_t kAlignmentMax = 1 << 20;
 constexpr uint64_t kDefaultAlignment = 32;
 constexpr uint64_t kShownMax = 8;  // Values of an array that stand in its metadata.
@@ -248,8 +247,9 @@ class Parser {
     Record record;
     record.name = TRY(read_string());
     const std::string where = fmt::format("'{}'", printable(record.name, 80));
-    if (record.name.size() > kNameBytesMax)
-      return Error("a name of {} bytes, the limit is {}", record.name.size(), kNameBytesMax);
+    if (record.name.size() > input_.limits.name_bytes_max)
+      return limit_hit("name", fmt::format("a name of {} bytes is longer than {}",
+                                           record.name.size(), input_.limits.name_bytes_max));
     if (!names_.insert(record.name).second) return Error("{} is there twice", where);
     const uint32_t axes = cursor_.u32();
     if (cursor_.ok() && axes > kAxesMax)

@@ -17,6 +17,9 @@ struct LimitRow {
   std::string_view what;
 };
 
+// What is followed by calls within calls takes room that a program has little of.
+inline constexpr uint64_t kDepthLimitMax = 1000;
+
 // In the order of docs/formats.md.
 inline constexpr LimitRow kLimitRows[] = {
     {"pickle", &Limits::pickle_bytes_max, true, "one pickle, without the bytes objects in it"},
@@ -27,6 +30,12 @@ inline constexpr LimitRow kLimitRows[] = {
     {"expanded", &Limits::expanded_bytes_max, true, "all that is unpacked out of one archive"},
     {"entries", &Limits::entries_max, false, "keys, and tensors, of a GGUF file"},
     {"string", &Limits::string_bytes_max, true, "a string in a GGUF file"},
+    {"opcodes", &Limits::opcodes_max, false, "opcodes of a pickle"},
+    {"values", &Limits::values_max, false, "values of a pickle, and places in its memo"},
+    {"stack", &Limits::stack_max, false, "values on the stack of a pickle"},
+    {"depth", &Limits::depth_max, false, "values in values, of pickles, msgpack, ONNX, MATLAB"},
+    {"npy-header", &Limits::npy_header_bytes_max, true, "the header of an npy file"},
+    {"name", &Limits::name_bytes_max, true, "the name of a tensor"},
     {"growth", &Limits::growth_max, false, "times its size that a compressed file unpacks to"},
     {"nesting", &Limits::nesting_max, false, "archives in archives"},
     {"hdf5-seconds", &Limits::hdf5_seconds_max, false, "seconds that the HDF5 library may take"},

@@ -22,7 +22,6 @@ namespace tensordiff {
 namespace {
 
 constexpr uint64_t kHeaderBytes = 128;
-constexpr int kDepthMax = 100;
 constexpr uint32_t kInt8 = 1, kInt32 = 5, kUint32 = 6, kMatrix = 14, kPacked = 15, kUtf8 = 16;
 enum Class : uint8_t { cell = 1, structure, object, text, sparse, f64_class, last_number = 15 };
 
@@ -148,7 +147,8 @@ class MatlabReader {
 
   // An array and what is in it. `name` is empty for a variable, which has its own.
   Result<void> read_array(const Bytes& bytes, std::string name, int depth) {
-    if (depth > kDepthMax) return Error("nested deeper than {}", kDepthMax);
+    if (static_cast<uint64_t>(depth) > limits_.depth_max)
+      return limit_hit("depth", fmt::format("nested deeper than {}", limits_.depth_max));
     if (bytes.size() == 0) return {};  // An empty cell.
     Elements parts(bytes, order_);
     const Head head = TRY(read_head(parts));

@@ -17,7 +17,6 @@
 namespace tensordiff {
 namespace {
 
-constexpr int kDepthMax = 100;
 constexpr std::string_view kChunked = "__msgpack_chunked_array__";
 
 enum class Kind { nil, boolean, integer, real, text, binary, array, map, extension };
@@ -182,8 +181,10 @@ class MsgpackReader {
   }
 
   Result<void> read_value(const std::string& path, int depth) {
-    if (depth > kDepthMax) return Error("nested deeper than {}", kDepthMax);
-    if (path.size() > 4096) return Error("a name of more than 4096 bytes");
+    if (static_cast<uint64_t>(depth) > limits_.depth_max)
+      return limit_hit("depth", fmt::format("nested deeper than {}", limits_.depth_max));
+    if (path.size() > limits_.name_bytes_max)
+      return limit_hit("name", fmt::format("a name of more than {} bytes", limits_.name_bytes_max));
     const Value value = TRY(next());
     switch (value.kind) {
       case Kind::map:

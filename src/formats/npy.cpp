@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "formats/audit.h"
 #include "formats/format.h"
+#include "formats/limits.h"
 #include "formats/pickle/code.h"
 #include "formats/pickle/machine.h"
 #include "formats/pickle/walk.h"
@@ -20,7 +21,6 @@ namespace tensordiff {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr uint64_t kHeaderBytesMax = 1 << 20;
 
 struct Header {
   DType dtype;
@@ -157,8 +157,9 @@ Result<Catalog> open(const Input& input) {
   if (cursor.ok() && (major < 1 || major > 3))
     return Error("version {}.{} of the npy format, which is not read", major, minor);
   const uint64_t header_bytes = major == 1 ? cursor.u16() : cursor.u32();
-  if (header_bytes > kHeaderBytesMax)
-    return Error("a header of {} bytes, the limit is {}", header_bytes, kHeaderBytesMax);
+  if (header_bytes > input.limits.npy_header_bytes_max)
+    return limit_hit("npy-header", fmt::format("a header of {} bytes is longer than {}",
+                                               header_bytes, input.limits.npy_header_bytes_max));
   const ByteView text = cursor.take(header_bytes);
   if (!cursor.ok()) return Error("the header is longer than the file");
   const Header header = TRY(parse_header(as_text(text)).in("header"));

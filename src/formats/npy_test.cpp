@@ -105,7 +105,8 @@ TEST(Npy, SaysWhatIsWrong) {
             "version 9.1 of the npy format, which is not read");
   EXPECT_EQ(error_of(formats::npy, "\x93NUMPY\x01"), "the header is longer than the file");
   EXPECT_EQ(error_of(formats::npy, "\x93NUMPY" + std::string("\2\0", 2) + u32(1 << 30)),
-            "a header of 1073741824 bytes, the limit is 1048576");
+            "a header of 1073741824 bytes is longer than 1048576, the limit; --limit "
+            "npy-header=N raises it");
   EXPECT_EQ(error_of(formats::npy, "text"), "no numpy signature");
 }
 

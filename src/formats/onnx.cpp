@@ -25,7 +25,6 @@ namespace {
 
 using onnx::TensorFields;
 
-constexpr int kDepthMax = 100;  // Of subgraphs inside each other.
 constexpr uint64_t kVersionMax = 20;
 constexpr uint64_t kDataTypeMax = 26;
 
@@ -160,7 +159,9 @@ class Walk {
   }
 
   Result<void> graph(ByteView message, const std::string& prefix, int depth) {
-    if (depth > kDepthMax) return Error("graphs nested more than {} deep", kDepthMax);
+    if (static_cast<uint64_t>(depth) > input_.limits.depth_max)
+      return limit_hit("depth",
+                       fmt::format("graphs nested more than {} deep", input_.limits.depth_max));
     ProtoReader reader(message);
     uint64_t nodes = 0;
     while (const auto field = reader.next()) {

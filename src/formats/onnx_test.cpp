@@ -208,7 +208,8 @@ TEST(Onnx, NamesFaultsOfTheFile) {
             "no model: an ir_version of 1 to 20 and a graph are missing");
   std::string deep = proto(5, floats("w"));
   for (int i = 0; i < 120; ++i) deep = proto(1, node("n", "If", proto(1, "g") + proto(6, deep)));
-  EXPECT_EQ(error_of(formats::onnx, model(deep)), "graphs nested more than 100 deep");
+  EXPECT_EQ(error_of(formats::onnx, model(deep)),
+            "graphs nested more than 100 deep, the limit; --limit depth=N raises it");
   const Catalog cut = open_with(proto(1, 8) + proto(7, proto(5, floats("w")))).value();
   EXPECT_EQ(cut.problems.at(0).message, "no opset_import: the file may be cut short");
 }

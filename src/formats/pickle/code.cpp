@@ -42,8 +42,8 @@ std::vector<Problem> code_in(const Bytes& file, uint64_t begin, const Limits& li
                              const std::string& where) {
   std::set<std::string> names;
   for (int i = 0; i < kStreamsMax && begin < file.size(); ++i) {
-    Machine machine(file, begin, limits.pickle_bytes_max);
-    const Result<bool> stopped = machine.run(kOpcodesMax);
+    Machine machine(file, begin, limits);
+    const Result<bool> stopped = machine.run(limits.opcodes_max);
     const Graph graph = std::move(machine).take();
     for (const NodeId id : graph.globals())
       if (data_name(graph.global(id)).meaning == Meaning::unknown)

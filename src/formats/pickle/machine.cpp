@@ -107,9 +107,10 @@ constexpr std::array<const Opcode*, 256> kByCode = [] {
 }  // namespace
 
 Result<Graph> read_pickle(const Bytes& file, uint64_t begin, const Limits& limits) {
-  Machine machine(file, begin, limits.pickle_bytes_max);
-  if (!TRY(machine.run(kOpcodesMax)))
-    return Error("the pickle has more than {} opcodes, which is the limit", kOpcodesMax);
+  Machine machine(file, begin, limits);
+  if (!TRY(machine.run(limits.opcodes_max)))
+    return limit_hit("opcodes",
+                     fmt::format("the pickle has more than {} opcodes", limits.opcodes_max));
   return std::move(machine).take();
 }
 
@@ -119,11 +120,11 @@ bool looks_like_pickle(const Bytes& file) {
   const ByteView view = file.view;
   if (view.size() < 2) return false;
   if (view[0] == std::byte{0x80}) return view[1] >= std::byte{2} && view[1] <= std::byte{5};
-  return Machine(file, 0, view.size()).run(kOpcodesTried).ok();
+  return Machine(file, 0, Limits()).run(kOpcodesTried).ok();
 }
 
-Machine::Machine(const Bytes& file, uint64_t begin, uint64_t bytes_max)
-    : graph_(file), cursor_(file.view), begin_(begin), bytes_max_(bytes_max) {
+Machine::Machine(const Bytes& file, uint64_t begin, const Limits& limits)
+    : graph_(file), cursor_(file.view), begin_(begin), limits_(limits) {
   cursor_.seek(begin);
 }
 
@@ -145,12 +146,14 @@ Result<bool> Machine::run(uint64_t opcodes_max) {
 }
 
 Result<void> Machine::check_limits() const {
-  if (cursor_.position() - begin_ - payload_bytes_ > bytes_max_)
-    return limit_hit("pickle", fmt::format("the pickle is longer than {} bytes", bytes_max_));
-  if (graph_.size() > kNodesMax)
-    return Error("the pickle has more than {} values, which is the limit", kNodesMax);
-  if (stack_.size() + marks_.size() > kStackMax)
-    return Error("more than {} values on the stack, which is the limit", kStackMax);
+  if (cursor_.position() - begin_ - payload_bytes_ > limits_.pickle_bytes_max)
+    return limit_hit("pickle",
+                     fmt::format("the pickle is longer than {} bytes", limits_.pickle_bytes_max));
+  if (graph_.size() > limits_.values_max)
+    return limit_hit("values",
+                     fmt::format("the pickle has more than {} values", limits_.values_max));
+  if (stack_.size() + marks_.size() > limits_.stack_max)
+    return limit_hit("stack", fmt::format("more than {} values on the stack", limits_.stack_max));
   return {};
 }
 
@@ -228,7 +231,9 @@ Machine::Step Machine::recall(uint64_t index) {
 }
 
 Machine::Step Machine::remember(uint64_t index) {
-  if (index >= kMemoMax) return Error("memo place {}, the limit is {}", index, kMemoMax);
+  if (index >= limits_.values_max)
+    return limit_hit("values",
+                     fmt::format("place {} of the memo, of {}", index, limits_.values_max));
   const NodeId id = TRY(top());
   if (index >= memo_.size()) memo_.resize(index + 1, kUnset);
   memo_[index] = id;

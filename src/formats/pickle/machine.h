@@ -12,10 +12,6 @@
 
 namespace tensordiff::pickle {
 
-inline constexpr uint64_t kOpcodesMax = 200'000'000;
-inline constexpr std::size_t kNodesMax = 16'000'000;
-inline constexpr std::size_t kMemoMax = 16'000'000;
-inline constexpr std::size_t kStackMax = 4'000'000;
 inline constexpr std::size_t kNameBytesMax = 64 * 1024;  // Of a module and a name in it.
 
 // The pickle that starts at `begin`. What follows its STOP is left alone; see Graph::end. The limit
@@ -27,7 +23,7 @@ bool looks_like_pickle(const Bytes& file);
 
 class Machine {
  public:
-  Machine(const Bytes& file, uint64_t begin, uint64_t bytes_max);
+  Machine(const Bytes& file, uint64_t begin, const Limits& limits);
 
   // Runs to STOP, or for at most `opcodes_max` opcodes; says whether STOP was reached.
   Result<bool> run(uint64_t opcodes_max);
@@ -116,7 +112,7 @@ class Machine {
   Graph graph_;
   ByteCursor cursor_;
   uint64_t begin_;
-  uint64_t bytes_max_;
+  Limits limits_;
   uint64_t payload_bytes_ = 0;  // Of bytes objects.
   std::vector<NodeId> stack_;
   std::vector<std::size_t> marks_;  // Heights of the stack.

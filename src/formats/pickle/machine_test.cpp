@@ -153,7 +153,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NoMark", "Nt.", "! byte 1: TUPLE: no mark on the stack"},
         Case{"GetBeforePut", "h\x03.", "! byte 0: BINGET: nothing was put in place 3 of the memo"},
         Case{"MemoTooLarge", "Nr\xff\xff\xff\xff.",
-             "! byte 1: LONG_BINPUT: memo place 4294967295, the limit is 16000000"},
+             "! byte 1: LONG_BINPUT: place 4294967295 of the memo, of 16000000, the limit; --limit "
+             "values=N raises it"},
         Case{"OddDict", "(Nd.", "! byte 2: DICT: a key without a value"},
         Case{"OddSetItems", "}(Nu.", "! byte 3: SETITEMS: a key without a value"},
         Case{"SetItemOnList", "]NNs.", "! byte 3: SETITEM: the target takes no keys"},
@@ -195,11 +196,15 @@ TEST(Machine, DoesNotCountBytesTowardsTheLimit) {
 TEST(Machine, SurvivesDeepNesting) {
   constexpr std::size_t kDeep = 1'000'000;
   EXPECT_EQ(
-      told_pickle(std::string(kDeep, ']') + std::string(kDeep - 1, 'a') + "."), " | '" + [] {
-        std::string path = "0";
-        for (int i = 1; i < 100; ++i) path += ".0";
-        return path;
-      }() + "' is nested deeper than 100; it was not looked at");
+      told_pickle(std::string(kDeep, ']') + std::string(kDeep - 1, 'a') + "."),
+      " | '" +
+          [] {
+            std::string path = "0";
+            for (int i = 1; i < 100; ++i) path += ".0";
+            return path;
+          }() +
+          "' is nested deeper than 100 and was not looked at, the limit; --limit depth=N raises "
+          "it");
 }
 
 TEST(Machine, LooksOnlyLikePicklesWhenTheFirstOpcodesFit) {

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "formats/limits.h"
 #include "formats/pickle/code.h"
 #include "formats/pickle/names.h"
 #include "formats/pickle/rebuild.h"
@@ -17,7 +18,7 @@ constexpr std::size_t kNameBytesAllMax = 256UL << 20;  // All names together.
 // What a walk finds. One for a pickle and the torch files inside it.
 struct Findings {
   std::string where;
-  uint64_t tensors_max;
+  uint64_t tensors_max, depth_max;
   Path path;
   NamedTensors tensors;
   std::vector<Problem> problems;
@@ -40,7 +41,10 @@ struct Findings {
                       "the rest was not looked at",
                       kVisitsMax));
     else if (tensors.size() >= tensors_max)
-      report(fmt::format("more than {} tensors; the rest is not listed", tensors_max));
+      report(limit_hit("tensors", fmt::format("more than {} tensors, of which the rest is not "
+                                              "listed",
+                                              tensors_max))
+                 .message());
     else if (tensors.name_bytes() > kNameBytesAllMax)
       report(fmt::format("names of more than {}; the rest is not listed",
                          human_bytes(kNameBytesAllMax)));
@@ -112,9 +116,11 @@ void Walker::walk(NodeId id) {
   if (std::ranges::find(above_, id) != above_.end())
     return found_.report(fmt::format("'{}' is a value that holds itself; it is followed once",
                                      printable(found_.path.plain())));
-  if (above_.size() >= kDepthMax)
-    return found_.report(fmt::format("'{}' is nested deeper than {}; it was not looked at",
-                                     printable(found_.path.plain()), kDepthMax));
+  if (above_.size() >= found_.depth_max)
+    return found_.report(
+        limit_hit("depth", fmt::format("'{}' is nested deeper than {} and was not looked at",
+                                       printable(found_.path.plain()), found_.depth_max))
+            .message());
   above_.push_back(id);
   if (node.kind == Kind::dict) {
     walk_entries(entries(id));
@@ -361,6 +367,7 @@ Catalog collect_tensors(TorchFile file, const Limits& limits) {
   Findings found;
   found.where = file.where;
   found.tensors_max = limits.tensors_max;
+  found.depth_max = limits.depth_max;
   Rebuilder rebuilder(file.graph, file.storages, limits);
   Walker(rebuilder, found).walk(file.graph.root);
   if (found.problems_left_out)

@@ -10,7 +10,6 @@
 
 namespace tensordiff::pickle {
 
-inline constexpr std::size_t kDepthMax = 100;
 inline constexpr uint64_t kVisitsMax = 16'000'000;   // Values looked at, by whatever path.
 inline constexpr std::size_t kTensorNameMax = 4096;  // Bytes of a name; the rest is cut off.
 

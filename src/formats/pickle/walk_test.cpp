@@ -86,7 +86,9 @@ TEST(Walk, StopsAtTheLimitOfTensors) {
   ASSERT_TRUE(catalog.ok());
   EXPECT_EQ(catalog.value().tensors.size(), 2U);
   ASSERT_EQ(catalog.value().problems.size(), 1U);
-  EXPECT_EQ(catalog.value().problems[0].message, "more than 2 tensors; the rest is not listed");
+  EXPECT_EQ(catalog.value().problems[0].message,
+            "more than 2 tensors, of which the rest is not listed, the limit; --limit tensors=N "
+            "raises it");
 }
 
 TEST(Walk, LeavesTheRestWhenOneBranchIsTooDeep) {
@@ -95,7 +97,9 @@ TEST(Walk, LeavesTheRestWhenOneBranchIsTooDeep) {
   for (int i = 0; i < 121; ++i) deep += "e";
   const std::string told = told_pickle(kProto2 + dict({{"deep", deep}, {"w", "K\x01"}}) + ".");
   EXPECT_TRUE(told.starts_with("w i64 [] 1 | 'deep.0.0.")) << told;
-  EXPECT_TRUE(told.ends_with("' is nested deeper than 100; it was not looked at")) << told;
+  EXPECT_TRUE(told.ends_with(
+      "' is nested deeper than 100 and was not looked at, the limit; --limit depth=N raises it"))
+      << told;
 }
 
 TEST(Walk, ListsEveryNameOfCodeOnceAndCountsTheRest) {

@@ -72,22 +72,50 @@ void put(T value, std::string& out) {
   out.append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
-// One element of a number; a real one has no second part.
-std::string element(DType dtype, double value) {
-  std::string out(item_bytes(dtype), '\0');
-  if (is_complex(dtype)) {
-    const double parts[2] = {value, 0};
-    encode(dtype, parts, 1, reinterpret_cast<std::byte*>(out.data()));
-  } else {
+constexpr std::string_view kStrangeFill = "its fill value is not understood";
+
+// The lowest bytes, as many as an element has.
+std::string lowest_bytes(DType dtype, uint64_t bits) {
+  std::string out;
+  put(bits, out);
+  return out.substr(0, item_bytes(dtype));
+}
+
+// A number as an element. Of the smallest floats only zero is met in practice.
+Result<std::string> element(DType dtype, double value) {
+  std::string out;
+  if (dtype == DType::c64) {
+    put(static_cast<float>(value), out);
+    put(0.0F, out);
+  } else if (dtype == DType::c128) {
+    put(value, out);
+    put(0.0, out);
+  } else if (can_encode(dtype)) {
+    out.resize(item_bytes(dtype));
     encode(dtype, &value, 1, reinterpret_cast<std::byte*>(out.data()));
+  } else if (value == 0) {
+    out.resize(item_bytes(dtype));
+  } else {
+    return Error("{}", kStrangeFill);
   }
+  return out;
+}
+
+Result<std::string> integer_element(DType dtype, const Json& value) {
+  const auto bits = value.u64() ? *value.u64() : static_cast<uint64_t>(value.i64().value_or(0));
+  const std::string out = lowest_bytes(dtype, bits);
+  double stored = 0;
+  decode(dtype, reinterpret_cast<const std::byte*>(out.data()), 1, &stored);
+  if (stored != value.number())
+    return Error("its type {} cannot hold its fill value", name_of(dtype));
   return out;
 }
 
 // A number, a word for one that JSON has not, or in version 3 the bits as "0x7fc00000".
 Result<std::string> read_fill(const Json& value, DType dtype) {
   if (value.is_null()) return std::string(item_bytes(dtype), '\0');
-  if (value.boolean()) return element(dtype, *value.boolean() ? 1 : 0);
+  if (value.boolean() && is_integer(dtype)) return lowest_bytes(dtype, *value.boolean() ? 1 : 0);
+  if (value.number() && is_integer(dtype)) return integer_element(dtype, value);
   if (value.number()) return element(dtype, *value.number());
   const std::string_view word = value.string();
   if (word == "NaN") return element(dtype, std::numeric_limits<double>::quiet_NaN());
@@ -98,11 +126,9 @@ Result<std::string> read_fill(const Json& value, DType dtype) {
                                             word.data() + word.size(), bits, 16);
   if (word.starts_with("0x") && fault == std::errc() && end == word.data() + word.size() &&
       item_bytes(dtype) <= sizeof(bits)) {
-    std::string out;
-    put(bits, out);
-    return out.substr(0, item_bytes(dtype));
+    return lowest_bytes(dtype, bits);
   }
-  return Error("its fill value is not understood");
+  return Error("{}", kStrangeFill);
 }
 
 std::vector<std::size_t> by_rows(std::size_t rank) {

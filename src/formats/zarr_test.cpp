@@ -77,6 +77,7 @@ TEST(ZarrStore, SaysWhatIsWrong) {
   EXPECT_EQ(told_array(zarray("null", "{\"id\":\"pcodec\"}")),
             "w: packed with 'pcodec', which is not undone");
   EXPECT_EQ(told_array(zarray("9", "\"?\"")), "w: its fill value is not understood");
+  EXPECT_EQ(told_array(zarray("<f4", "|b1")), "w: its type bool cannot hold its fill value");
 }
 
 // Chunks are looked at when they are read.

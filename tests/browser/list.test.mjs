@@ -127,7 +127,7 @@ test('a pair is taken apart, a note is kept, results are exported', async (t) =>
   await page.getByRole('button', { name: 'Note on this pair' }).click();
   await page.getByLabel('Note', { exact: true }).fill('look at <b>this</b>');
   await page.getByRole('button', { name: 'Save note' }).click();
-  await page.locator('.prow.open .tag', { hasText: 'N' }).waitFor();
+  await page.locator('.prow.open .tag[title="has a note"]').waitFor();
   await page.getByRole('button', { name: 'Export' }).click();
   await page.getByRole('dialog').locator('.exp b').first().waitFor();
   const formats = await page.getByRole('dialog').locator('.exp b').allInnerTexts();

@@ -293,6 +293,12 @@ std::size_t moments_if_same_f64(const double* a, const double* b, std::size_t co
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+// Highway's library measures the resolution of its timer whenever a program starts, which takes
+// milliseconds, for a benchmark that is not used here. The name found first wins, so this does.
+namespace hwy::platform {
+HWY_DLLEXPORT uint64_t TimerResolution() { return 1; }
+}  // namespace hwy::platform
+
 namespace tensordiff::kernels {
 
 HWY_EXPORT(diff_f32);

@@ -180,6 +180,7 @@ std::vector<Report::Unpaired> unpaired(const Catalog& catalog, const Catalog& ot
     rows[i].layer_absent = which[i].layer_absent;
     if (which[i].nearest) rows[i].nearest = other.tensors[*which[i].nearest].name;
     rows[i].likeness = which[i].likeness;
+    rows[i].why = which[i].why;
     if (!with_stats || !tensor.fault.empty()) return;
     Result<Stats> stats = statistics(all_shards_of(tensor));
     if (stats.ok())

@@ -1,6 +1,8 @@
 // Mistakes that a change of layout or of order could undo, planted in a port whose layout differs
 // as well: the row is different, and a finding says what was done.
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "align/view.h"
@@ -114,6 +116,26 @@ TEST(PlantedMistakes, ACopyThatIsOutOfStepIsTold) {
   ASSERT_EQ(report.pairs.size(), 1U);
   EXPECT_EQ(report.pairs[0].comparison.status, Status::different);
   EXPECT_NE(report.pairs[0].message.find("rank 2"), std::string::npos) << report.pairs[0].message;
+  EXPECT_TRUE(report.findings.empty()) << report.findings[0].explanation;
+}
+
+// However four ranks change places: some orders look as if neighbours were copies of each other.
+TEST(PlantedMistakes, RanksInAnyWrongOrderAreTold) {
+  const View square = noise_view({24, 24}, 4);
+  for (const uint64_t axis : {0, 1}) {
+    std::vector<uint64_t> order = {0, 1, 2, 3};
+    while (std::ranges::next_permutation(order).found) {
+      SCOPED_TRACE(fmt::format("axis {}, ranks {}", axis, fmt::join(order, " ")));
+      std::vector<View> ranks;
+      for (const uint64_t rank : order)
+        ranks.push_back(stored(narrowed(square, axis, 6 * rank, 6)));
+      const Report report = compare("layers.0.self_attn.q_proj.weight", square, ranks);
+      ASSERT_EQ(report.pairs.size(), 1U);
+      EXPECT_EQ(report.pairs[0].comparison.status, Status::different);
+      ASSERT_FALSE(report.findings.empty());
+      EXPECT_EQ(report.findings[0].code, "block_permutation") << report.findings[0].explanation;
+    }
+  }
 }
 
 }  // namespace

@@ -106,9 +106,9 @@ std::vector<Fit> fits_of(const Shape& a, const Shape& b, const AlignOptions& opt
 
 using Wholes = std::vector<Whole>;
 
-// Leaving elements out must not make one rank of many pass for the whole.
+// Leaving elements out must not make one rank of many pass for the whole, nor some for copies.
 bool may_truncate(const Whole& a, const Whole& b) {
-  return a.substitutes.empty() && b.substitutes.empty() && !a.guess && !b.guess;
+  return a.copies.empty() && b.copies.empty() && !a.guess && !b.guess;
 }
 
 bool can_carry_out(const Plan& plan, const View& a, const View& b) {

@@ -6,7 +6,7 @@
 //     whole is all q, then all k, then all v,
 //   - summands (outputs of row-parallel layers before they are reduced),
 //   - with data parallel ranks beside tensor parallel ones, copies of any of these, or pieces of a
-//     batch, of which all tensor parallel ranks have the same or pieces in turn.
+//     batch, of which all tensor parallel ranks have the same or, along another axis, pieces.
 // Shapes leave more than one of these open, and the caller lets the values decide. Ranks are always
 // taken in the order of their numbers: a wrong order is a mistake, and stays one.
 
@@ -118,7 +118,7 @@ class Gathering {
   }
 
   // Groups of neighbouring ranks that hold copies of what the groups then make together, or pieces
-  // of what all groups have copies of. (Pieces of pieces are found along one axis, which is split.)
+  // of what all groups have copies of, or of what are pieces along another axis.
   void neighbours(std::size_t count) {
     Shards distinct;
     std::vector<Copy> copies;
@@ -133,7 +133,7 @@ class Gathering {
       copies_of(distinct, copies);
     else
       for (std::size_t axis = 0; axis < shards_[0].shape.size(); ++axis)
-        copies_of_pieces(count, axis);
+        pieces_of(count, axis);
   }
 
   void copies_of(const Shards& distinct, const std::vector<Copy>& copies) {
@@ -146,13 +146,16 @@ class Gathering {
       wholes_[i].copies.insert(wholes_[i].copies.end(), copies.begin(), copies.end());
   }
 
-  void copies_of_pieces(std::size_t count, std::size_t axis) {
+  void pieces_of(std::size_t count, std::size_t axis) {
     Shards rows;
     for (std::size_t first = 0; first < ranks_; first += count)
       rows.push_back(concatenated(std::span(shards_).subspan(first, count), axis));
     Cut cut{rows, cut_.steps, true, std::nullopt};
     cut.steps.push_back({side_, ops::kConcat, {axis, count, 1}});
-    Gathering(side_, cut, wholes_).replica();
+    Gathering groups(side_, cut, wholes_);
+    groups.replica();
+    for (std::size_t other = 0; other < shards_[0].shape.size(); ++other)
+      if (other != axis) groups.concat(other);
   }
 
   void concat(std::size_t axis) {

@@ -167,7 +167,10 @@ TEST(Whole, PutsPiecesOfABatchTogetherThatArePiecesOfHeads) {
   std::vector<View> ranks;
   for (const View& heads : pieces(whole, 2, {5, 5}))
     for (const View& batch : pieces(heads, 0, {3, 3})) ranks.push_back(batch);
-  expect_same(aligned({{whole}}, {ranks}));
+  const AlignedPair pair = aligned({{whole}}, {ranks});
+  expect_same(pair);
+  EXPECT_EQ(pair.a.shape, whole.shape);
+  EXPECT_EQ(pair.steps, (Plan{{'b', ops::kConcat, {0, 2, 1}}, {'b', ops::kConcat, {2, 2, 1}}}));
 }
 
 TEST(Whole, PutsPiecesOfABatchTogetherOfWhichThereAreCopies) {

@@ -37,6 +37,7 @@ bool is_map(const Subject& pair) {
   const std::string name = lower(pair.name);
   if (pair.views.a.shape.size() < 3 || !pair.compared() || pair.views.a.elements() == 0)
     return false;
+  if (is_complex(pair.views.a.dtype) || is_complex(pair.views.b.dtype)) return false;
   for (const std::string_view word : {"attn_weights", "attention_weights", "attention_probs",
                                       "attn_probs", "attentions", "attn_map", "attention_map"})
     if (name.find(word) != std::string::npos) return true;

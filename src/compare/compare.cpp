@@ -40,9 +40,13 @@ void fill_angles(const Sums& sums, Diff& diff) {
   const double product = sums.co + n * sums.mean_a * sums.mean_b;
   const double norm_a = std::sqrt(squares_a);
   const double norm_b = std::sqrt(squares_b);
-  if (norm_a > 0 && norm_b > 0) diff.cosine = std::clamp(product / norm_a / norm_b, -1.0, 1.0);
+  // Equal values point the same way, however their sums are rounded.
+  const auto angle = [&](double both, double one, double other) {
+    return sums.equal == sums.count ? 1.0 : std::clamp(both / one / other, -1.0, 1.0);
+  };
+  if (norm_a > 0 && norm_b > 0) diff.cosine = angle(product, norm_a, norm_b);
   if (sums.m2_a > 0 && sums.m2_b > 0)
-    diff.pcc = std::clamp(sums.co / std::sqrt(sums.m2_a) / std::sqrt(sums.m2_b), -1.0, 1.0);
+    diff.pcc = angle(sums.co, std::sqrt(sums.m2_a), std::sqrt(sums.m2_b));
   if (norm_a > 0) diff.norm_ratio = norm_b / norm_a;
   if (norm_a > 0)
     diff.rel_l2 = std::sqrt(sums.d_squared) / norm_a;

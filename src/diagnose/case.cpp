@@ -45,6 +45,8 @@ std::optional<Case> make_case(const Run& run, const Site& site) {
   if (!a.ok() || !b.ok()) return std::nullopt;
   Case it(run, site, std::move(a).value(), std::move(b).value());
   measure(it);
+  // It differs otherwise: in ranks that should hold the same, or elsewhere than in what was read.
+  if (it.before == 0) return std::nullopt;
   it.floor =
       site.created || site.inputs.empty() ? site.budget : std::max(site.budget, 2 * site.error_in);
   it.rotary = learn_step(it);

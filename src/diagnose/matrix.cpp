@@ -62,6 +62,7 @@ TokenView by_tokens(const View& view, const Extent& extent) {
 
 Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token,
                            uint64_t values_max) {
+  if (is_complex(view.dtype)) return Error("complex numbers are not looked into");
   const TokenView source = by_tokens(view, extent);
   const Reader reader = TRY(Reader::open(source.view));
   const uint64_t row_values = std::max<uint64_t>(1, source.batch * source.features);

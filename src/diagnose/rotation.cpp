@@ -254,7 +254,8 @@ std::shared_ptr<const RotaryStep> learn_step(const Case& it) {
   const double exact = kExact * it.site.roundoff;
   auto step = std::make_shared<RotaryStep>();
   step->a = best_of(forms_of(head_dims(it, in_a.value())), in_a.value(), it.a, exact);
-  if (step->a.left > std::max(kOwnFit, exact)) return nullptr;
+  // Of types with a bit or two, no form may be nearer than their roundoff.
+  if (step->a.form.head_dim == 0 || step->a.left > std::max(kOwnFit, exact)) return nullptr;
   step->b = best_of(forms_like(step->a.form), in_b.value(), it.b, exact);
   return step;
 }

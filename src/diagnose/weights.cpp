@@ -60,8 +60,8 @@ std::string_view name_of(Projection projection) { return place_of(projection).wo
 Weights::Weights(const Catalog& catalog) {
   for (const Tensor& tensor : catalog.tensors) {
     const std::optional<CanonicalName> name = canonical_name(tensor.name);
-    if (name && tensor.fault.empty() && tensor.shards.empty() && !name->parameter.empty())
-      tensors_.emplace(*name, tensor.view);
+    if (!tensor.fault.empty() || !tensor.shards.empty() || is_complex(tensor.view.dtype)) continue;
+    if (name && !name->parameter.empty()) tensors_.emplace(*name, tensor.view);
   }
 }
 

@@ -162,6 +162,7 @@ Result<View> matlab_sparse4_view(const MatlabNumbers& numbers) {
   const uint64_t rows = numbers.shape[0], columns = numbers.shape[1];
   if (rows == 0 || (columns != 3 && columns != 4))
     return Error("a sparse matrix as a table of shape {}", shape_text(numbers.shape));
+  if (numbers.complex) return Error("a sparse matrix as a table of complex numbers");
   std::vector<double> table(rows * columns);  // As many numbers as the file has.
   const View flat = TRY(flat_view(numbers, table.size()));
   const Reader reader = TRY(Reader::open(flat));

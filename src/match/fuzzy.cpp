@@ -12,7 +12,6 @@
 namespace tensordiff {
 namespace {
 
-constexpr double kMargin = 0.1;  // How much less alike all others have to be.
 // Names looked at in all, and for one name at least. Where more share its words, which of them is
 // meant is not clear in any case.
 constexpr std::size_t kLooksMax = 1 << 22;
@@ -48,12 +47,12 @@ class GroupPairing {
   void pair(Proposal& proposal) {
     for (std::size_t i = 0; i < a_.tensors.size(); ++i) {
       const Likeliest found = index_b_.find(
-          a_.names[i], {kMargin, looks_, [&](std::size_t j) { return may_pair(i, j); }});
+          a_.names[i], {kClearlyMost, looks_, [&](std::size_t j) { return may_pair(i, j); }});
       if (!clear(found)) continue;
       const std::size_t j = found.index;
       if (!index_a_) index_a_.emplace(a_.names);  // Most groups without a pair need none.
       const Likeliest back = index_a_->find(
-          b_.names[j], {kMargin, looks_, [&](std::size_t k) { return may_pair(k, j); }});
+          b_.names[j], {kClearlyMost, looks_, [&](std::size_t k) { return may_pair(k, j); }});
       if (!clear(back) || back.index != i) continue;
       proposal.pairs.push_back(
           {.a = a_.tensors[i], .b = b_.tensors[j], .layer = {}, .stage = {}, .matched_by = {}});
@@ -66,7 +65,7 @@ class GroupPairing {
   }
   bool clear(const Likeliest& found) const {
     return found.complete && found.score >= input_.options.fuzzy_threshold && found.score > 0 &&
-           found.score - found.next >= kMargin;
+           found.score - found.next >= kClearlyMost;
   }
 
   const MatchInput& input_;

@@ -205,9 +205,9 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
   matching.only_b = leftovers(b, input.free_b, matching.pairs, &Pair::b, options);
   for_each_index(2, [&](std::size_t side) {
     if (side == 0)
-      find_nearest(a, b, matching.only_a);
+      find_nearest(a, {b, matching.only_b, options.fuzzy_threshold}, matching.only_a);
     else
-      find_nearest(b, a, matching.only_b);
+      find_nearest(b, {a, matching.only_a, options.fuzzy_threshold}, matching.only_b);
   });
   return matching;
 }

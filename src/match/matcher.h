@@ -39,6 +39,7 @@ struct Leftover {
   // word is the same, one of its shape; nothing where there is none either.
   std::optional<std::size_t> nearest = std::nullopt;
   double likeness = 0;
+  std::string_view why = {};  // Why the two are no pair, where that can be told.
 
   auto operator<=>(const Leftover&) const = default;
 };

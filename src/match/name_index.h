@@ -11,6 +11,9 @@
 
 namespace tensordiff {
 
+// How much less alike all others have to be for a name to be meant.
+inline constexpr double kClearlyMost = 0.1;
+
 // What was found for a name.
 struct Likeliest {
   std::size_t index = 0;

@@ -4,6 +4,7 @@
 #include "match/nearest.h"
 
 #include <map>
+#include <unordered_set>
 
 #include "match/name_index.h"
 
@@ -44,14 +45,29 @@ std::map<Shape, std::size_t> by_shape(const Catalog& catalog) {
   return result;
 }
 
+// Tensors by their numbers in the catalog.
+using Indexes = std::unordered_set<std::size_t>;
+
+std::string_view why_no_pair(const Likeliest& found, const Tensor& own, const Tensor& nearest,
+                             double threshold) {
+  if (own.shards.empty() && nearest.shards.empty() && own.elements() != nearest.elements())
+    return "it has another size";
+  if (name_words(own.name).numbers != name_words(nearest.name).numbers)
+    return "it has another number";
+  if (found.score - found.next < kClearlyMost) return "another name is as near";
+  return found.score < threshold ? "they are not alike enough" : "";
+}
+
 }  // namespace
 
-void find_nearest(const Catalog& own, const Catalog& other, std::vector<Leftover>& leftovers) {
-  if (leftovers.empty() || other.tensors.empty()) return;
-  const Kinds kinds = kinds_of(other);
-  const std::map<Shape, std::size_t> shapes = by_shape(other);
+void find_nearest(const Catalog& own, const OtherSide& other, std::vector<Leftover>& leftovers) {
+  if (leftovers.empty() || other.catalog.tensors.empty()) return;
+  const Kinds kinds = kinds_of(other.catalog);
+  const std::map<Shape, std::size_t> shapes = by_shape(other.catalog);
+  Indexes free;
+  for (const Leftover& left : other.leftovers) free.insert(left.tensor);
   NameIndex index(kinds.words);
-  NameIndex::Search search;
+  NameIndex::Search search{.margin = kClearlyMost};
   search.looks_max = std::max(kLooksMax / leftovers.size(), kLooksMin);
   std::map<std::vector<std::string>, Likeliest> known;
   for (Leftover& left : leftovers) {
@@ -64,6 +80,10 @@ void find_nearest(const Catalog& own, const Catalog& other, std::vector<Leftover
       const SameWords& kind = kinds.tensors[at->second.index];
       const auto same = kind.find(name.numbers);
       left.nearest = same != kind.end() ? same->second : kind.begin()->second;
+      left.why = free.contains(*left.nearest)
+                     ? why_no_pair(at->second, tensor, other.catalog.tensors[*left.nearest],
+                                   other.threshold)
+                     : "it has a partner";
     } else if (const auto same = shapes.find(tensor.view.shape); same != shapes.end()) {
       left.nearest = same->second;
     }

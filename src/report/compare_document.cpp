@@ -117,8 +117,8 @@ void add_divergences(const Report& report, doc::Document& document) {
   std::set<std::size_t> told;
   if (const auto& first = report.first_divergence) {
     const PairRow& row = report.pairs[first->pair];
-    const Finding* finding = finding_at(report, first->pair);
-    std::string body = finding ? cause_of(*finding) + ". " : "";
+    std::string body = cause_at(report, first->pair);
+    if (!body.empty()) body += ". ";
     if (!first->explanation.empty()) body += capitalised(first->explanation) + ".";
     document.blocks.emplace_back(doc::Callout{Look::bad, "Diverges " + place_of(row),
                                               std::move(body), evidence(report, row)});
@@ -127,10 +127,10 @@ void add_divergences(const Report& report, doc::Document& document) {
   }
   for (const Divergence& next : report.next_divergences) {
     const PairRow& row = report.pairs[next.pair];
-    const Finding* finding = finding_at(report, next.pair);
-    document.blocks.emplace_back(doc::Callout{Look::close, "Then " + place_of(row),
-                                              finding ? cause_of(*finding) + "." : "",
-                                              evidence(report, row)});
+    std::string body = cause_at(report, next.pair);
+    if (!body.empty()) body += ".";
+    document.blocks.emplace_back(
+        doc::Callout{Look::close, "Then " + place_of(row), std::move(body), evidence(report, row)});
     add_slice(report, next.pair, document);
     told.insert(next.pair);
   }
@@ -251,7 +251,9 @@ void add_unpaired(const std::vector<Report::Unpaired>& tensors, std::string_view
     const Report::Unpaired& tensor = tensors[i];
     std::string remark = tensor.id.fault.empty() ? "" : "unreadable: " + tensor.id.fault;
     if (remark.empty() && tensor.layer_absent) remark = "the other side lacks this layer";
-    if (remark.empty() && !tensor.nearest.empty()) remark = "most like " + tensor.nearest;
+    if (remark.empty() && !tensor.nearest.empty())
+      remark = fmt::format("most like {}{}{}", tensor.nearest, tensor.why.empty() ? "" : ": ",
+                           tensor.why);
     table.rows.push_back({{tensor.id.name, Look::plain, true},
                           {std::string(name_of(tensor.id.dtype)), Look::dim},
                           {shape_text(tensor.id.shape), Look::dim},

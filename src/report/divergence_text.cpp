@@ -17,7 +17,8 @@ std::string first_lines(const Report& report, const Style& style) {
   const PairRow& row = report.pairs[first.pair];
   const Finding* finding = finding_at(report, first.pair);
   std::string out = style(Tone::bold, "Diverges " + place_of(row));
-  out += finding ? ": " + cause_of(*finding) + "." : ".";
+  const std::string cause = cause_at(report, first.pair);
+  out += cause.empty() ? "." : ": " + cause + ".";
   if (!first.explanation.empty())
     out += " " + capitalised(printable(first.explanation, kLengthMax)) + ".";
   std::string facts = "first divergence: " + names_of(row);
@@ -47,13 +48,22 @@ std::string cause_of(const Finding& finding) {
   return text;
 }
 
+std::string cause_at(const Report& report, std::size_t pair) {
+  const Finding* finding = finding_at(report, pair);
+  return finding ? cause_of(*finding) : printable(report.pairs[pair].message, kLengthMax);
+}
+
 std::string capitalised(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
   return text;
 }
 
 std::string names_of(const PairRow& row) {
-  const std::string a = printable(row.a.name), b = printable(row.b.name);
+  // A file of one array has no name for it.
+  const auto name = [](const TensorId& id) {
+    return id.name.empty() ? "the array" : printable(id.name);
+  };
+  const std::string a = name(row.a), b = name(row.b);
   return a == b ? a : a + " → " + b;
 }
 
@@ -76,9 +86,9 @@ std::string needed_line(const Report& report) {
 std::string divergence_lines(const Report& report, const Style& style) {
   std::string out = report.first_divergence ? first_lines(report, style) : "";
   for (const Divergence& next : report.next_divergences) {
-    const Finding* finding = finding_at(report, next.pair);
-    out += fmt::format("  then {}{}\n", place_of(report.pairs[next.pair]),
-                       finding ? ": " + cause_of(*finding) : "");
+    const std::string cause = cause_at(report, next.pair);
+    out += fmt::format("  then {}{}{}\n", place_of(report.pairs[next.pair]),
+                       cause.empty() ? "" : ": ", cause);
   }
   const auto told = [&](std::size_t pair) {
     return (report.first_divergence && report.first_divergence->pair == pair) ||

@@ -20,6 +20,8 @@ const Finding* finding_at(const Report& report, std::size_t pair);
 
 // "b = 0.125 × a; residual 0.875 → 2e-07"
 std::string cause_of(const Finding& finding);
+// That of what was found there, or else what is said of the pair; may be empty.
+std::string cause_at(const Report& report, std::size_t pair);
 
 std::string capitalised(std::string text);
 

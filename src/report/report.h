@@ -77,6 +77,7 @@ struct Report {
     Stats stats = {};           // Only when asked for (--stats, -o json).
     std::string nearest = {};   // The name of the other side that is most like it; "" for none.
     double likeness = 0;        // How alike they are, 0 to 1.
+    std::string why = {};       // Why they are no pair all the same; may be empty.
   };
   std::vector<Unpaired> only_a, only_b;
   std::vector<Answer> analyses;  // Those that were asked for.

@@ -179,7 +179,9 @@ void write_unpaired(JsonWriter& json, const std::vector<Report::Unpaired>& tenso
     text_or_null(json, "message", tensor.id.fault);
     json.member("layer_absent", tensor.layer_absent);
     text_or_null(json, "nearest", tensor.nearest);
-    json.member("likeness", tensor.likeness).end_object();
+    json.member("likeness", tensor.likeness);
+    text_or_null(json, "why", tensor.why);
+    json.end_object();
   }
   json.end_array();
 }

@@ -41,7 +41,7 @@ TEST(ReportJson, KeepsTheKeysInTheOrderOfTheContract) {
             "compared equal max_abs max_abs_at a_there b_there mean_abs mse rmse max_rel mean_rel "
             "rel_l2 cosine pcc norm_ratio ulp_max nonfinite_mismatch nonfinite_agreeing exceeding "
             "atol rtol rtol_needed");
-  EXPECT_EQ(keys(json["only_a"][0]), "name dtype shape message layer_absent nearest likeness");
+  EXPECT_EQ(keys(json["only_a"][0]), "name dtype shape message layer_absent nearest likeness why");
 }
 
 TEST(ReportJson, SaysWhatThePairsAre) {

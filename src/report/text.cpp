@@ -175,6 +175,14 @@ RowsToShow rows_to_show(const Report& report, RenderOptions options) {
   return {select_pairs(report, options, Sort::difference), kCloseDefault};
 }
 
+// How a pair came about: which names, by which strategy, in which layout.
+void add_how(const PairRow& row, std::vector<std::string>& lines) {
+  if (row.a.name != row.b.name)
+    lines.push_back(fmt::format("{}, paired by {}", names_of(row), row.matched_by));
+  if (!row.steps.empty())
+    lines.push_back("compared as " + shape_text(row.shape) + " after " + layout_text(row.steps));
+}
+
 std::string pair_table(const Report& report, const RenderOptions& options, const Style& style) {
   using enum Column::Side;
   Table table({{"pair"},
@@ -190,9 +198,7 @@ std::string pair_table(const Report& report, const RenderOptions& options, const
   const std::size_t count = shown(rows.size(), options, fallback);
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<std::string> below = remarks(*rows[i]);
-    if (options.verbose && !rows[i]->steps.empty())
-      below.push_back("compared as " + shape_text(rows[i]->shape) + " after " +
-                      layout_text(rows[i]->steps));
+    if (options.verbose) add_how(*rows[i], below);
     const bool first = report.first_divergence && report.first_divergence->pair == rows[i]->index;
     table.add(cells_of(*rows[i], first), std::move(below));
   }
@@ -228,7 +234,8 @@ std::string review_text(const Report& report, const Style& style) {
 // What the other side has that may have been meant. Of a layer that it lacks, nothing was.
 std::string nearest_text(const Report::Unpaired& tensor) {
   if (tensor.nearest.empty() || tensor.layer_absent) return "";
-  return fmt::format(", nearest {} ({:.2f})", printable(tensor.nearest), tensor.likeness);
+  return fmt::format(", nearest {} ({:.2f}){}{}", printable(tensor.nearest), tensor.likeness,
+                     tensor.why.empty() ? "" : ": ", tensor.why);
 }
 
 std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::string_view side,

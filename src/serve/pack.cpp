@@ -13,7 +13,7 @@
 namespace tensordiff::serve {
 namespace {
 
-constexpr std::string_view kMagic = "tensordiff results 1 " TENSORDIFF_VERSION;
+constexpr std::string_view kMagic = "tensordiff results 2 " TENSORDIFF_VERSION;
 
 // Texts that a Report points to without owning them: names of strategies and of layout steps.
 std::string_view lasting(std::string text) {
@@ -166,7 +166,8 @@ void field(Box& box, PairRow& row) {
 
 template <class Box>
 void field(Box& box, Report::Unpaired& tensor) {
-  all(box, tensor.id, tensor.layer_absent, tensor.stats, tensor.nearest, tensor.likeness);
+  all(box, tensor.id, tensor.layer_absent, tensor.stats, tensor.nearest, tensor.likeness,
+      tensor.why);
 }
 
 template <class Box>

@@ -186,7 +186,9 @@ class Bench:
         self.memory(f"growth: {size} MiB each", a, b)
 
     def memory(self, name, a, b):
-        command = [PROGRAM, a, b, "-o", "report", "--no-diagnose"]
+        self.peak(name, [PROGRAM, a, b, "-o", "report", "--no-diagnose"])
+
+    def peak(self, name, command):
         self.row(f"{name}: peak anonymous memory", peak_anonymous(command), "MiB")
 
     def pairing(self):

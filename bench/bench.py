@@ -19,6 +19,7 @@ import time
 import data
 import pairing
 import serve
+import transformer
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORK = os.path.join(ROOT, "build", "bench")
@@ -215,16 +216,19 @@ class Bench:
         """What telling noise from mistakes, and explaining these, adds to the comparison."""
         if not self.wanted("diagnosis"):
             return
-        for layers, tokens, width in [(3, 64, 1024), (80, 256, 1024), (4, 2048, 8192)]:
+        first, second = (1, "attention_scale"), (2, "rope_position")
+        for layers, tokens, width in [(3, 64, 1024), (80, 256, 1024), (6, 2048, 8192)]:
             shape = f"{layers} layers of [1, {tokens}, {width}]"
-            a = self.file(f"dump-{layers}-{width}-a.safetensors", data.dump, layers, tokens, width)
-            for name, bad_from in [("all noise", None), ("bad from layer 1 on", 1)]:
-                b = self.file(f"dump-{layers}-{width}-{bad_from}-b.safetensors", data.dump, layers,
-                              tokens, width, 2e-3, bad_from)
+            name = f"model-{layers}-{tokens}-{width}"
+            a = self.file(f"{name}-a.safetensors", transformer.dump, layers, tokens, width)
+            for case, mistakes in [("all noise", ()), ("a mistake in layer 1", (first,)),
+                                   ("mistakes in layers 1 and 2", (first, second))]:
+                b = self.file(f"{name}-{len(mistakes)}-b.safetensors", transformer.dump, layers,
+                              tokens, width, transformer.NOISE, mistakes)
                 warm(a, b)
                 plain = best(self.options.repeat, lambda: compare_seconds(a, b))
                 full = best(self.options.repeat, lambda: seconds([PROGRAM, a, b, "-o", "report"]))
-                self.row(f"diagnosis: {shape}, {name}", full / plain, "x", f"{full:.2f} s")
+                self.row(f"diagnosis: {shape}, {case}", full / plain, "x", f"{full:.2f} s")
 
 
 def machine():

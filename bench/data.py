@@ -48,36 +48,6 @@ def safetensors(path, dtype, count, noise=0.0, shape=None, scale=1.0):
             file.write(encode(values * scale if scale != 1 else values, dtype).tobytes())
 
 
-STAGES = {"post_ln_pre_attn": 1, "query": 1, "query_final": 1, "key": 4, "key_final": 4, "value": 4,
-          "value_final": 4, "post_attn": 1, "post_attn_pre_resid": 1, "pre_mlp": 1, "post_mlp": 1}
-
-
-def dump(path, layers, tokens, width, noise=0.0, bad_from=None):
-    """Activations in bf16, by layer and stage; keys and values have a quarter of the features. With
-    noise moved by it, more in later layers; from one layer on something else is added."""
-    header, offset = {}, 0
-    for layer in range(layers):
-        for stage, share in STAGES.items():
-            size = tokens * width // share * 2
-            header[f"{layer}_{stage}"] = {"dtype": "BF16", "shape": [1, tokens, width // share],
-                                          "data_offsets": [offset, offset + size]}
-            offset += size
-    text = json.dumps(header)
-    text += " " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text.encode())
-        for layer in range(layers):
-            for index, share in enumerate(STAGES.values()):
-                random = np.random.default_rng([layer, index])
-                values = random.standard_normal(tokens * width // share, dtype=np.float32)
-                if noise:
-                    other = random.standard_normal(values.size, dtype=np.float32)
-                    values *= 1 + noise * (1 + layer / 20) * other
-                    if bad_from is not None and layer >= bad_from:
-                        values += 0.5 * other
-                file.write(to_bf16(values).tobytes())
-
-
 def sparse(path, count, last):
     """float32 zeros that take no room on the disk, but for the last element."""
     header = json.dumps({"w": {"dtype": "F32", "shape": [count], "data_offsets": [0, count * 4]}})

@@ -7,13 +7,17 @@
 
 #include "diagnose/attention_forms.h"
 #include "diagnose/fit.h"
+#include "diagnose/heads.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr double kWorkMax = 4e6;  // Multiplications for one replay: a few milliseconds.
 constexpr double kAllRowsWorkMax = 3e7;
-constexpr uint64_t kRowsMax = 24;
+constexpr uint64_t kRowsMax = 16;
+constexpr uint64_t kTokensOfCarried = 32;  // Of every step behind a mistake.
+constexpr uint64_t kFartherOfCarried = uint64_t{1} << 17;
+constexpr double kNoiseRoundoffs = 16;
 
 uint64_t first_key(const AttentionForm& form, uint64_t token) {
   return form.window > 0 && token + 1 > form.window ? token + 1 - form.window : 0;
@@ -37,6 +41,17 @@ double slope_of(uint64_t head, uint64_t heads) {
 
 double capped(double score, double cap) { return cap > 0 ? cap * std::tanh(score / cap) : score; }
 
+// In four sums, which need not wait for each other.
+double dot(std::span<const double> x, std::span<const double> y) {
+  double sums[4] = {};
+  const double *left = x.data(), *right = y.data();
+  std::size_t i = 0;
+  for (; i + 4 <= x.size(); i += 4)
+    for (std::size_t k = 0; k < 4; ++k) sums[k] += left[i + k] * right[i + k];
+  for (; i < x.size(); ++i) sums[0] += left[i] * right[i];
+  return sums[0] + sums[1] + sums[2] + sums[3];
+}
+
 // One head of one token into `out`.
 void attend(const AttentionInputs& in, const AttentionForm& form, uint64_t row, uint64_t head,
             std::span<double> out) {
@@ -52,70 +67,113 @@ void attend(const AttentionInputs& in, const AttentionForm& form, uint64_t row, 
   double most = -INFINITY, sum = 0;
   for (uint64_t k = begin; k < end; ++k) {
     const auto key = in.key.row(base + k).subspan(kv * dim, dim);
-    double dot = 0;
-    for (uint64_t i = 0; i < dim; ++i) dot += query[i] * key[i];
-    weight[k - begin] = capped(dot * form.scale, form.cap) +
+    weight[k - begin] = capped(dot(query, key) * form.scale, form.cap) +
                         slope * (static_cast<double>(k) - static_cast<double>(token));
     most = std::max(most, weight[k - begin]);
   }
   for (double& value : weight) sum += value = std::exp(value - most);
   std::ranges::fill(out, 0.0);
   for (uint64_t k = begin; k < end; ++k) {
-    const auto value = in.value.row(base + k).subspan(kv * dim_v, dim_v);
-    for (uint64_t i = 0; i < dim_v; ++i) out[i] += weight[k - begin] / sum * value[i];
+    const double* value = in.value.row(base + k).data() + kv * dim_v;
+    const double share = weight[k - begin] / sum;
+    double* to = out.data();
+    for (uint64_t i = 0; i < dim_v; ++i) to[i] += share * value[i];
   }
 }
 
-const Site* input_site(const Case& it, Role last, Role first) {
-  const Site* site = find_role(it.run, it.site, last);
-  return site ? site : find_role(it.run, it.site, first);
+const Site* input_site(const Run& run, const Site& site, Role last, Role first) {
+  const Site* found = find_role(run, site, last);
+  return found ? found : find_role(run, site, first);
 }
 
-std::optional<AttentionInputs> inputs_of(const Case& it, View AlignedPair::*side) {
-  AttentionInputs in;
-  const auto read = [&](Role last, Role first, Matrix& into) {
-    const Site* site = input_site(it, last, first);
-    if (!site) return false;
-    Result<Matrix> matrix = read_matrix(site->views.*side, it.run.extent);
-    if (!matrix.ok()) return false;
-    into = std::move(matrix).value();
-    return into.batch == it.a.batch && into.features > 0 && into.tokens > 0;
-  };
-  if (!read(Role::query_final, Role::query, in.query)) return std::nullopt;
-  if (!read(Role::key_final, Role::key, in.key)) return std::nullopt;
-  if (!read(Role::value_final, Role::value, in.value)) return std::nullopt;
-  // All of one length: what fewer tokens were read of one, the others do not use.
-  const uint64_t tokens = std::min({in.query.tokens, in.key.tokens, in.value.tokens});
-  for (Matrix* matrix : {&in.query, &in.key, &in.value})
-    if (matrix->tokens != tokens && matrix->batch > 1) return std::nullopt;
-  for (Matrix* matrix : {&in.query, &in.key, &in.value}) matrix->tokens = tokens;
-  return in;
+// How much of a step is read.
+struct Reach {
+  uint64_t values = kValuesMax;  // Of the queries.
+  uint64_t share = 1;            // One of so many parts of the features.
+};
+
+std::optional<Matrix> read(const Run& run, const View& view, const Reach& reach) {
+  const uint64_t features = by_tokens(view, run.extent).features;
+  if (features % reach.share != 0) return std::nullopt;
+  const View part = first_features(view, run.extent, features / reach.share);
+  Result<Matrix> matrix = read_matrix(part, run.extent, 0, reach.values);
+  if (!matrix.ok() || matrix.value().values.empty()) return std::nullopt;
+  return std::move(matrix).value();
+}
+
+// What one side computes from and gives; all of as many tokens.
+std::optional<AttentionProbe> probe_of(const Run& run, const Site& site, View AlignedPair::*side,
+                                       Reach reach) {
+  const Site* query = input_site(run, site, Role::query_final, Role::query);
+  const Site* key = input_site(run, site, Role::key_final, Role::key);
+  const Site* value = input_site(run, site, Role::value_final, Role::value);
+  if (!query || !key || !value) return std::nullopt;
+  auto q = read(run, query->views.*side, reach);
+  if (!q) return std::nullopt;
+  AttentionProbe probe;
+  const std::pair<const Site*, Matrix*> others[] = {
+      {key, &probe.in.key}, {value, &probe.in.value}, {&site, &probe.out}};
+  for (const auto& [from, into] : others) {
+    const View& view = from->views.*side;
+    reach.values = q->rows() * (by_tokens(view, run.extent).features / reach.share);
+    auto matrix = read(run, view, reach);
+    if (!matrix || matrix->batch != q->batch || matrix->tokens != q->tokens) return std::nullopt;
+    *into = std::move(*matrix);
+  }
+  probe.in.query = std::move(*q);
+  return probe;
+}
+
+void turn(AttentionProbe& probe, const AttentionForm& form) {
+  probe.in = turned(probe.in, form);
+  probe.heads = form.heads;
+  probe.kv_heads = form.kv_heads;
+  probe.rows = rows_to_replay(probe.in, probe.heads);
+}
+
+// All tokens, of the heads that read the first key head. Adds what a's form leaves of a to `left`;
+// a window shows on later tokens only.
+void look_farther(const Case& it, uint64_t values, AttentionStep& step, double& left) {
+  AttentionForm group = step.form;
+  group.heads /= group.kv_heads, group.kv_heads = 1;
+  const Reach reach{values, step.form.kv_heads};
+  auto a = probe_of(it.run, it.site, &AlignedPair::a, reach);
+  auto b = probe_of(it.run, it.site, &AlignedPair::b, reach);
+  if (!a || !b || a->in.query.tokens <= step.b[0].in.query.tokens) return;
+  turn(*a, group), turn(*b, group);
+  for (const uint64_t window : plausible_windows(it, a->in)) {
+    AttentionForm form = step.form;
+    form.window = window;
+    if (window > 0 && a->error(form) < a->error(step.form) / 2) step.form = form;
+  }
+  const double here = a->error(step.form);
+  // Where a's own form is lost on the way, only the first tokens tell.
+  if (here > std::max(4 * left, own_fit(it.site.roundoff))) return;
+  left = std::max(left, here);
+  step.b.push_back(std::move(*b));
 }
 
 // Nothing where the site is no attention, its inputs are not there, or a's form is not found.
-std::optional<AttentionStep> learn_attention(const Case& it) {
-  if (it.site.role != Role::attention || it.a.first_token != 0) return std::nullopt;
-  const std::optional<AttentionInputs> a = inputs_of(it, &AlignedPair::a);
-  std::optional<AttentionInputs> b = inputs_of(it, &AlignedPair::b);
-  if (!a || !b || a->query.tokens > it.a.tokens) return std::nullopt;
-  const std::optional<LearntAttention> learnt = learn_form(it, *a);
+std::optional<AttentionStep> learn_attention(const Run& run, const Site& site, uint64_t values,
+                                             uint64_t farther = kValuesMax) {
+  if (site.role != Role::attention || !site.compared()) return std::nullopt;
+  auto a = probe_of(run, site, &AlignedPair::a, {values});
+  auto b = a ? probe_of(run, site, &AlignedPair::b, {values}) : std::nullopt;
+  if (!b || b->in.query.tokens != a->in.query.tokens) return std::nullopt;
+  const Case it(run, site, std::move(a->out), {});
+  const std::optional<LearntAttention> learnt = learn_form(it, a->in);
   if (!learnt) return std::nullopt;
   AttentionStep step;
   step.form = learnt->form;
-  step.rows = learnt->rows;
-  step.b = turned(*b, step.form);
-  step.before = replay_error(step.b, step.form, it.b, step.rows);
-  const double own_noise = 16 * it.site.roundoff;
-  step.floor = std::max(4 * learnt->left, own_noise);
+  turn(*b, step.form);
+  b->rows = learnt->rows;
+  step.b.push_back(std::move(*b));
+  double left = learnt->left;
+  const bool alike = !step.form.tiled && !step.form.alibi;  // The first heads, by themselves.
+  if (!a->in.query.whole && alike) look_farther(it, farther, step, left);
+  step.before = step.error(step.form);
+  step.floor = std::max(4 * left, kNoiseRoundoffs * site.roundoff);
   return step;
-}
-
-std::optional<Case> case_of(const Run& run, const Site& site) {
-  if (site.role != Role::attention || !site.compared()) return std::nullopt;
-  Result<Matrix> a = read_matrix(site.views.a, run.extent);
-  Result<Matrix> b = read_matrix(site.views.b, run.extent);
-  if (!a.ok() || !b.ok()) return std::nullopt;
-  return Case(run, site, std::move(a).value(), std::move(b).value());
 }
 
 // How many tokens at the start can be computed again: each reads all before it.
@@ -126,15 +184,15 @@ uint64_t affordable_tokens(const AttentionInputs& in) {
 }
 
 // What a form makes of the rows that are looked at; not a number elsewhere.
-Matrix replayed(const AttentionStep& step, const AttentionForm& form, const Matrix& like_this) {
+Matrix replayed(const AttentionProbe& probe, const AttentionForm& form, const Matrix& like_this) {
   Matrix made = like(like_this);
   std::ranges::fill(made.values, std::numeric_limits<double>::quiet_NaN());
-  const uint64_t dim = step.b.value.features / form.kv_heads;
-  for (const uint64_t row : step.rows) {
-    const uint64_t sequence = row / step.b.query.tokens;
-    const auto out = made.row(sequence * made.tokens + row % step.b.query.tokens);
+  const uint64_t dim = probe.in.value.features / form.kv_heads, tokens = probe.in.query.tokens;
+  for (const uint64_t row : probe.rows) {
+    if (row % tokens >= made.tokens) continue;
+    const auto out = made.row(row / tokens * made.tokens + row % tokens);
     for (uint64_t head = 0; head < form.heads; ++head)
-      attend(step.b, form, row, head, out.subspan(head * dim, dim));
+      attend(probe.in, form, row, head, out.subspan(head * dim, dim));
   }
   return made;
 }
@@ -176,32 +234,44 @@ double replay_error(const AttentionInputs& in, const AttentionForm& form, const 
   return all > 0 ? std::sqrt(gap / all) : 1;
 }
 
+double AttentionProbe::error(AttentionForm form) const {
+  form.heads = heads, form.kv_heads = kv_heads;
+  return replay_error(in, form, out, rows);
+}
+
+double AttentionStep::error(const AttentionForm& other) const {
+  double most = 0;
+  for (const AttentionProbe& probe : b) most = std::max(most, probe.error(other));
+  return most;
+}
+
 std::shared_ptr<const AttentionStep> wrong_attention(const Case& it) {
-  std::optional<AttentionStep> step = learn_attention(it);
+  std::optional<AttentionStep> step = learn_attention(it.run, it.site, kValuesMax);
   if (!step || step->same()) return nullptr;
   return std::make_shared<const AttentionStep>(std::move(*step));
 }
 
 std::optional<bool> attention_agrees(const Run& run, const Site& site) {
-  const std::optional<Case> it = case_of(run, site);
-  const std::optional<AttentionStep> step = it ? learn_attention(*it) : std::nullopt;
+  const std::optional<AttentionStep> step = learn_attention(run, site, kValuesMax);
   return step ? std::optional(step->same()) : std::nullopt;
 }
 
 std::optional<Expected> attended(const Run& run, const Site& site) {
-  const std::optional<Case> it = case_of(run, site);
-  std::optional<AttentionStep> step = it ? learn_attention(*it) : std::nullopt;
+  const TokenView out = by_tokens(site.views.a, run.extent);
+  std::optional<AttentionStep> step =
+      learn_attention(run, site, kTokensOfCarried * out.batch * out.features, kFartherOfCarried);
   if (!step) return std::nullopt;
   Expected result;
   result.left = step->before;
   result.floor = step->floor;
   if (result.met()) return result;
-  const uint64_t tokens = std::min(step->b.query.tokens, affordable_tokens(step->b));
-  step->rows.clear();
-  for (uint64_t row = 0; row < step->b.query.rows(); ++row)
-    if (row % step->b.query.tokens < tokens) step->rows.push_back(row);
-  result.b = first_tokens(it->b, tokens);
-  result.made = first_tokens(replayed(*step, step->form, it->b), tokens);
+  AttentionProbe& first = step->b[0];
+  const uint64_t all = first.in.query.tokens, tokens = std::min(all, affordable_tokens(first.in));
+  first.rows.clear();
+  for (uint64_t row = 0; row < first.in.query.rows(); ++row)
+    if (row % all < tokens) first.rows.push_back(row);
+  result.b = first_tokens(first.out, tokens);
+  result.made = first_tokens(replayed(first, step->form, first.out), tokens);
   return result;
 }
 
@@ -210,11 +280,11 @@ Explanation explain_form(const Case& it, const AttentionForm& form, std::string 
   Explanation result;
   result.text = std::move(text);
   result.before = step.before;
-  result.after = replay_error(step.b, form, it.b, step.rows);
+  result.after = step.error(form);
   // Judged here: the noise of the inputs is in both, so the floor is that of one step.
   result.settled = result.after <= step.floor && result.after <= 0.3 * step.before;
   result.confidence = 0.97;
-  if (result.settled) result.model = replayed(step, form, it.b);
+  if (result.settled && it.a.first_token == 0) result.model = replayed(step.b[0], form, it.b);
   return result;
 }
 

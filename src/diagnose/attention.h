@@ -45,14 +45,27 @@ std::vector<uint64_t> rows_to_replay(const AttentionInputs& in, uint64_t heads);
 double replay_error(const AttentionInputs& in, const AttentionForm& form, const Matrix& out,
                     const std::vector<uint64_t>& rows);
 
+// Some of the tokens and heads of one side, to compute again.
+struct AttentionProbe {
+  AttentionInputs in;  // After RoPE.
+  Matrix out;
+  std::vector<uint64_t> rows;
+  uint64_t heads = 1, kv_heads = 1;  // That are here.
+
+  double error(AttentionForm form) const;  // Of the rows.
+};
+
 struct AttentionStep {
   AttentionForm form;  // That a computes.
-  AttentionInputs b;   // What b computes from, after RoPE.
-  std::vector<uint64_t> rows;
+  // What b computes from: the first tokens with all heads and, where there are more tokens than
+  // can be held of all heads, all tokens with those that share the first key head.
+  std::vector<AttentionProbe> b;
   double before = 0;  // What a's form leaves of b.
   double floor = 0;   // What it leaves of a, with room for noise.
 
-  bool same() const { return before <= floor; }  // b computes what a computes.
+  bool same() const { return before <= floor; }   // b computes what a computes.
+  double error(const AttentionForm& form) const;  // The largest of all probes.
+  const AttentionProbe& longest() const { return b.back(); }
 };
 
 // Nothing where the site is no attention, its inputs are not there, a's form is not found, or b

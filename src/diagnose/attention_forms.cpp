@@ -23,19 +23,16 @@ constexpr int kBaseTurns = 24;
 constexpr double kBaseNear = 0.3;  // A base this near leaves less than a form without RoPE.
 constexpr double kGolden = 0.6180339887498949;
 
-// What a's own form may leave of a's output: f32 dumps leave a few roundoffs, bf16 ones a percent
-// or two, since probabilities were rounded in between. A form that leaves more is another: a replay
-// without the rotation, say, of queries that were dumped before it.
-double own_fit(double roundoff) { return std::clamp(8 * roundoff, 1e-4, 0.03); }
-
 // Numbers of heads to try: as the tensors or the configuration say, else every divisor.
 std::vector<uint64_t> head_counts(const Case& it, const AttentionInputs& in) {
   if (in.query.heads > 0) return {in.query.heads};
   for (const uint64_t dim : known_head_dims(it.run, it.site))
     if (in.query.features % dim == 0) return {in.query.features / dim};
-  std::vector<uint64_t> counts;
-  for (uint64_t heads = 1; heads <= in.query.features / 2; ++heads)
-    if (in.query.features % heads == 0) counts.push_back(heads);
+  std::vector<uint64_t> dims, counts;
+  for (uint64_t dim = in.query.features; dim >= 2; --dim)
+    if (in.query.features % dim == 0) dims.push_back(dim);
+  usual_first(dims);
+  for (const uint64_t dim : dims) counts.push_back(in.query.features / dim);
   return counts;
 }
 
@@ -50,18 +47,6 @@ std::vector<double> dumped_numbers(const Case& it, bool floats) {
       numbers.push_back(*there);
   }
   return numbers;
-}
-
-std::vector<uint64_t> plausible_windows(const Case& it, const AttentionInputs& in) {
-  std::vector<uint64_t> windows = {0};
-  std::vector<double> numbers = dumped_numbers(it, false);
-  if (it.run.facts.window) numbers.push_back(static_cast<double>(*it.run.facts.window));
-  for (const double number : numbers) {
-    if (number < 1 || number >= static_cast<double>(in.key.tokens)) continue;
-    windows.push_back(static_cast<uint64_t>(number));
-    windows.push_back(static_cast<uint64_t>(number) + 1);  // Some count the token itself extra.
-  }
-  return windows;
 }
 
 // Scales to try: as dumped or configured, else the usual ones.
@@ -149,12 +134,19 @@ LearntAttention without_rope(const Case& it, Search search, bool masked) {
   return search.best;
 }
 
+// Whether queries and keys are said to be as attention reads them.
+bool after_rope(const Case& it) {
+  const Site* query = find_role(it.run, it.site, Role::query_final);
+  return query && query->name_a.ends_with("_final");
+}
+
 // RoPE in all its usual forms, and ALiBi.
 std::vector<AttentionForm> with_positions(const Case& it, const AttentionForm& plain) {
   std::vector<AttentionForm> forms;
   AttentionForm form = plain;
   form.alibi = true;
   forms.push_back(form);
+  if (after_rope(it)) return forms;
   form.alibi = false;
   std::vector<double> bases(std::begin(kBases), std::end(kBases));
   if (it.run.facts.rope_theta) bases = {*it.run.facts.rope_theta};
@@ -206,12 +198,6 @@ LearntAttention with_rope(const Case& it, Search search) {
   return search.best;
 }
 
-// Whether queries and keys are said to be as attention reads them.
-bool after_rope(const Case& it) {
-  const Site* query = find_role(it.run, it.site, Role::query_final);
-  return query && query->name_a.ends_with("_final");
-}
-
 // A form that was found on the first tokens, on all of them. A window shows on later ones only.
 LearntAttention on_all_tokens(const Case& it, const AttentionInputs& in, LearntAttention form) {
   form.rows = rows_to_replay(in, form.form.heads);
@@ -225,6 +211,23 @@ LearntAttention on_all_tokens(const Case& it, const AttentionInputs& in, LearntA
 }
 
 }  // namespace
+
+// What a's own form may leave of a's output: f32 dumps leave a few roundoffs, bf16 ones a percent
+// or two, since probabilities were rounded in between. A form that leaves more is another: a replay
+// without the rotation, say, of queries that were dumped before it.
+double own_fit(double roundoff) { return std::clamp(8 * roundoff, 1e-4, 0.03); }
+
+std::vector<uint64_t> plausible_windows(const Case& it, const AttentionInputs& in) {
+  std::vector<uint64_t> windows = {0};
+  std::vector<double> numbers = dumped_numbers(it, false);
+  if (it.run.facts.window) numbers.push_back(static_cast<double>(*it.run.facts.window));
+  for (const double number : numbers) {
+    if (number < 1 || number >= static_cast<double>(in.key.tokens)) continue;
+    windows.push_back(static_cast<uint64_t>(number));
+    windows.push_back(static_cast<uint64_t>(number) + 1);  // Some count the token itself extra.
+  }
+  return windows;
+}
 
 AttentionInputs turned(const AttentionInputs& in, const AttentionForm& form) {
   if (form.turned == 0) return in;
@@ -247,7 +250,7 @@ std::optional<LearntAttention> learn_form(const Case& it, const AttentionInputs&
                                  first_tokens(in.value, tokens)};
   const Matrix out = first_tokens(it.a, tokens);
   LearntAttention learnt = without_rope(it, {first, out}, true);
-  if (learnt.left > kExact * roundoff && !after_rope(it)) {
+  if (learnt.left > (after_rope(it) ? own_fit(roundoff) : kExact * roundoff)) {
     LearntAttention other = with_rope(it, {first, out});
     if (learnt.rows.empty() || other.left < kClearlyBetter * learnt.left) learnt = std::move(other);
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "diagnose/toy_mistakes.h"
 
@@ -75,6 +76,76 @@ TEST(AttentionForms, LearnsTheBaseAndThePairing) {
     EXPECT_EQ(learnt->form.pairing, neighbours ? RopePairing::neighbours : RopePairing::halves);
     EXPECT_EQ(learnt->form.heads, shape.heads);
   }
+}
+
+// As some trainers have it: [tokens, batch, features], and heads behind that.
+std::vector<ToyModel::Dump> sequence_first(std::vector<ToyModel::Dump> dumps) {
+  for (ToyModel::Dump& dump : dumps) {
+    if (dump.shape.size() == 2) {
+      dump.shape = {dump.shape[0], 1, dump.shape[1]};
+      continue;
+    }
+    const uint64_t heads = dump.shape[0], tokens = dump.shape[1], dim = dump.shape[2];
+    Values moved;
+    for (uint64_t token = 0; token < tokens; ++token)
+      for (uint64_t head = 0; head < heads; ++head)
+        for (uint64_t i = 0; i < dim; ++i)
+          moved.push_back(dump.values[(head * tokens + token) * dim + i]);
+    dump.shape = {tokens, 1, heads, dim};
+    dump.values = std::move(moved);
+  }
+  return dumps;
+}
+
+TEST(AttentionForms, ReadsTokensThatStandFirst) {
+  for (const bool masked : {true, false}) {
+    ToyModel model({}, 9);
+    ToyMistakes mistakes;
+    mistakes.masked = masked;
+    mistakes.position = masked ? 2 : 0;
+    const auto a = sequence_first(model.run(DType::f32, false, {}));
+    const auto b = sequence_first(model.run(DType::f32, true, {mistakes}));
+    const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
+    const Insight insight = diagnose(sites, {});
+    SCOPED_TRACE(describe(insight, sites));
+    ASSERT_FALSE(insight.findings.empty());
+    EXPECT_EQ(insight.findings[0].code, masked ? "rope_position" : "attention_mask");
+  }
+}
+
+// The mean of the last so many values: what attention gives where all scores are alike.
+Values running_mean(const Values& values, uint64_t width, uint64_t window) {
+  Values means(values.size()), sum(width);
+  for (uint64_t token = 0; token < values.size() / width; ++token) {
+    const double count = static_cast<double>(std::min(token + 1, window));
+    for (uint64_t i = 0; i < width; ++i) {
+      sum[i] += values[token * width + i];
+      if (token >= window) sum[i] -= values[(token - window) * width + i];
+      means[token * width + i] = sum[i] / count;
+    }
+  }
+  return means;
+}
+
+TEST(AttentionForms, SeesAWindowBeyondTheTokensHeld) {
+  const uint64_t width = 1024, tokens = 2 * kValuesMax / width;
+  const Shape shape = {1, tokens, width};
+  std::mt19937 random(3);
+  std::normal_distribution<double> normal;
+  Values zeros(tokens * width), values(tokens * width);
+  for (double& value : values) value = normal(random);
+  std::vector<ToyModel::Dump> a, b;
+  for (const auto& [side, window] : {std::pair(&a, tokens), std::pair(&b, tokens - 500)}) {
+    side->push_back({"query_final", 0, shape, zeros});
+    side->push_back({"key_final", 0, shape, values});
+    side->push_back({"value_final", 0, shape, values});
+    side->push_back({"post_attn", 0, shape, running_mean(values, width, window)});
+  }
+  const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
+  const Insight insight = diagnose(sites, {});
+  SCOPED_TRACE(describe(insight, sites));
+  ASSERT_TRUE(insight.first);
+  EXPECT_EQ(sites[insight.first->pair].stage, "post_attn");
 }
 
 }  // namespace

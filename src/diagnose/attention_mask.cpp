@@ -39,16 +39,16 @@ std::vector<Candidate> candidates(const AttentionStep& step) {
 }
 
 // The window that fits b's last token best: the one token that every window shortens.
-Candidate best_window(const Case& it, const AttentionStep& step) {
-  const std::vector<uint64_t> last = {step.b.query.tokens - 1};
-  const uint64_t tokens = step.b.key.tokens;
+Candidate best_window(const AttentionStep& step) {
+  AttentionProbe probe = step.longest();
+  const uint64_t tokens = probe.in.key.tokens;
+  probe.rows = {tokens - 1};
   AttentionForm form = step.form, best = step.form;
   double least = INFINITY;
   for (uint64_t window = 1; window < tokens;
        window = window < kWindowsTried ? window + 1 : window * 2) {
     form.window = window;
-    const double here =
-        window == step.form.window ? INFINITY : replay_error(step.b, form, it.b, last);
+    const double here = window == step.form.window ? INFINITY : probe.error(form);
     if (here < least) least = here, best = form;
   }
   return {best, fmt::format("b sees only the last {} tokens", best.window)};
@@ -58,7 +58,7 @@ std::optional<Explanation> examine(const Case& it) {
   if (!it.attention) return std::nullopt;
   std::optional<Explanation> best;
   std::vector<Candidate> all = candidates(*it.attention);
-  all.push_back(best_window(it, *it.attention));
+  all.push_back(best_window(*it.attention));
   for (const Candidate& candidate : all) {
     Explanation found = explain_form(it, candidate.form, candidate.text);
     const AttentionForm& form = candidate.form;

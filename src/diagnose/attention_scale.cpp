@@ -19,8 +19,8 @@ constexpr double kGolden = 0.6180339887498949;
 constexpr int kTurns = 40;
 
 std::vector<double> known_scales(const AttentionStep& step) {
-  const auto dim = static_cast<double>(step.b.query.features / step.form.heads);
-  const auto width = static_cast<double>(step.b.query.features);
+  const auto dim = static_cast<double>(step.b[0].in.query.features / step.form.heads);
+  const auto width = static_cast<double>(step.b[0].in.query.features);
   const double own = step.form.scale;
   return {1,
           1 / std::sqrt(dim),
@@ -34,11 +34,11 @@ std::vector<double> known_scales(const AttentionStep& step) {
           std::sqrt(dim)};
 }
 
-double searched_scale(const Case& it, const AttentionStep& step) {
+double searched_scale(const AttentionStep& step) {
   AttentionForm form = step.form;
   const auto error_at = [&](double logarithm) {
     form.scale = step.form.scale * std::exp(logarithm);
-    return replay_error(step.b, form, it.b, step.rows);
+    return step.b[0].error(form);
   };
   double centre = 0, least = INFINITY;
   for (double at = -5; at <= 5; at += 0.25) {
@@ -59,7 +59,7 @@ std::optional<Explanation> explain(const Case& it, double scale) {
   if (near(scale, step.form.scale, 1e-6)) return std::nullopt;
   AttentionForm form = step.form;
   form.scale = scale;
-  const uint64_t sizes[] = {step.b.query.features / form.heads, step.b.query.features};
+  const uint64_t sizes[] = {step.b[0].in.query.features / form.heads, step.b[0].in.query.features};
   Explanation result = explain_form(
       it, form,
       fmt::format("b scales attention scores by {} where a scales by {}",
@@ -91,7 +91,7 @@ std::optional<Explanation> examine(const Case& it) {
     if (found && found->settled) return found;
   }
   if (std::optional<Explanation> capped = another_cap(it)) return capped;
-  return explain(it, searched_scale(it, *it.attention));
+  return explain(it, searched_scale(*it.attention));
 }
 
 }  // namespace

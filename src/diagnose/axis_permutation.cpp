@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kSample = 8192;
 constexpr std::size_t kFew = 256;
-constexpr uint64_t kHeadDimMin = 8;
+constexpr uint64_t kHeadDimMin = 8, kHeadDimMax = 512;
 constexpr std::size_t kRankMaxTried = 5;  // 120 orders.
 
 // Without axes of size 1, which may stand anywhere.
@@ -41,7 +41,8 @@ std::vector<View> ways_to_see(const Case& it) {
   const uint64_t features = a.shape.back();
   std::vector<uint64_t> dims = known_head_dims(it.run, it.site);
   if (dims.empty())
-    for (uint64_t dim = kHeadDimMin; dim <= features / 2; dim *= 2) dims.push_back(dim);
+    for (uint64_t dim = kHeadDimMin; dim <= std::min(features / 2, kHeadDimMax); ++dim)
+      dims.push_back(dim);
   for (const uint64_t dim : dims)
     if (dim > 1 && dim < features && features % dim == 0)
       ways.push_back(split(a, a.shape.size() - 1, std::vector<uint64_t>{features / dim, dim}));

@@ -35,14 +35,14 @@ std::optional<Explanation> along(const Case& it, const Matrix& a, const Matrix& 
                                  std::string_view axis) {
   std::optional<Explanation> best;
   for (const uint64_t count : block_counts(a)) {
-    const BlockMap map = map_blocks(a, b, count);
-    if (map.identity || !map.permutation) continue;
+    const std::optional<BlockMap> map = block_order(a, b, count);
+    if (!map) continue;
     Explanation found;
-    Matrix model = rearranged(a, map);
+    Matrix model = rearranged(a, *map);
     found.after = distance(b.values, model.values) / it.norm_a;
     if (a.features == it.a.features && a.tokens == it.a.tokens) found.model = std::move(model);
-    found.text = describe(map, a.heads, axis);
-    found.parameters = {{"blocks", static_cast<double>(count)}, {"source", map.source}};
+    found.text = describe(*map, a.heads, axis);
+    found.parameters = {{"blocks", static_cast<double>(count)}, {"source", map->source}};
     if (accepted(it, found)) return found;
     if (!best || found.after < best->after) best = std::move(found);
   }

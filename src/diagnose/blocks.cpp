@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 namespace tensordiff {
@@ -11,39 +10,59 @@ namespace {
 constexpr uint64_t kBlocksMax = 256;
 constexpr uint64_t kRowsLookedAt = 16;  // Enough to tell blocks of real values apart.
 
-double gap(const Matrix& a, uint64_t from, const Matrix& b, uint64_t to, uint64_t size) {
-  const uint64_t rows = std::min(a.rows(), kRowsLookedAt);
+// ‖x − y‖², where both are numbers.
+double squared_gap(const double* x, const double* y, uint64_t size) {
   double sum = 0;
-  for (uint64_t k = 0; k < rows; ++k) {
-    const uint64_t row = k * a.rows() / rows;
-    for (uint64_t i = 0; i < size; ++i) {
-      const double apart = a.row(row)[from * size + i] - b.row(row)[to * size + i];
-      if (std::isfinite(apart)) sum += apart * apart;
-    }
+  for (uint64_t i = 0; i < size; ++i) {
+    const double apart = x[i] - y[i];
+    if (std::isfinite(apart)) sum += apart * apart;
   }
   return sum;
 }
 
+// A block of a against one of b; gives up where it is more than `most`.
+double gap(const Matrix& a, uint64_t from, const Matrix& b, uint64_t to, uint64_t size,
+           double most) {
+  const uint64_t rows = std::min(a.rows(), kRowsLookedAt);
+  double sum = 0;
+  for (uint64_t k = 0; k < rows && sum <= most; ++k) {
+    const uint64_t row = k * a.rows() / rows;
+    sum += squared_gap(a.row(row).data() + from * size, b.row(row).data() + to * size, size);
+  }
+  return sum;
+}
+
+// Its own place first, so that equal blocks stay where they are.
+uint64_t nearest_block(const Matrix& a, const Matrix& b, uint64_t to, uint64_t count) {
+  const uint64_t size = a.features / count;
+  uint64_t nearest = to;
+  double least = gap(a, to, b, to, size, INFINITY);
+  for (uint64_t from = 0; from < count && least > 0; ++from) {
+    const double here = gap(a, from, b, to, size, least);
+    if (here < least) least = here, nearest = from;
+  }
+  return nearest;
+}
+
 }  // namespace
 
-BlockMap map_blocks(const Matrix& a, const Matrix& b, uint64_t count) {
-  const uint64_t size = a.features / count;
+std::optional<BlockMap> block_order(const Matrix& a, const Matrix& b, uint64_t count) {
   BlockMap map;
   std::set<uint64_t> used;
   for (uint64_t to = 0; to < count; ++to) {
-    // Its own place first, so that equal blocks stay where they are.
-    uint64_t nearest = to;
-    double least = gap(a, to, b, to, size);
-    for (uint64_t from = 0; from < count && least > 0; ++from) {
-      const double here = gap(a, from, b, to, size);
-      if (here < least) least = here, nearest = from;
-    }
+    const uint64_t nearest = nearest_block(a, b, to, count);
+    if (!used.insert(nearest).second) return std::nullopt;
     map.source.push_back(nearest);
-    used.insert(nearest);
-    map.identity = map.identity && nearest == to;
+    map.moved = map.moved || nearest != to;
   }
-  map.permutation = used.size() == count;
-  return map;
+  return map.moved ? std::optional(map) : std::nullopt;
+}
+
+std::optional<BlockMap> one_block(const Matrix& a, const Matrix& b, uint64_t count) {
+  const uint64_t shard = nearest_block(a, b, 0, count);
+  for (uint64_t to = 1; to < count; ++to)
+    if (nearest_block(a, b, to, count) != shard) return std::nullopt;
+  return BlockMap{std::vector<uint64_t>(count, shard), true};
 }
 
 Matrix rearranged(const Matrix& a, const BlockMap& map) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <vector>
 
 #include "diagnose/matrix.h"
@@ -12,12 +12,15 @@ namespace tensordiff {
 
 struct BlockMap {
   std::vector<uint64_t> source;  // For each block of b, the block of a.
-  bool identity = true;
-  bool permutation = true;
+  bool moved = false;
 };
 
-// Splits the features into `count` blocks of one size.
-BlockMap map_blocks(const Matrix& a, const Matrix& b, uint64_t count);
+// Splits the features into `count` blocks of one size. Nothing where they are all where they were,
+// or two of b are one of a.
+std::optional<BlockMap> block_order(const Matrix& a, const Matrix& b, uint64_t count);
+
+// Nothing where the blocks of b are not all the same one of a.
+std::optional<BlockMap> one_block(const Matrix& a, const Matrix& b, uint64_t count);
 
 // The features of a in the order that a map gives.
 Matrix rearranged(const Matrix& a, const BlockMap& map);

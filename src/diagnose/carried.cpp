@@ -6,12 +6,17 @@
 #include <cmath>
 
 #include "diagnose/fit.h"
+#include "diagnose/heads.h"
 #include "diagnose/norms.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr double kSuspicious = 1.2;
+constexpr uint64_t kTokensGlanced = 16;
+constexpr uint64_t kFeaturesGlanced = 64;
+constexpr double kGlanceRoom = 1.3;  // A part may be worse than the whole.
+constexpr double kPromising = 0.8;   // What is accepted leaves less.
 // A transform that takes away so much of an input's error, too, came in with it.
 constexpr double kExplainsInput = 0.8;
 // A factor must be so far from those of the inputs.
@@ -146,6 +151,35 @@ bool worth_a_look(const Run& run, const Site& site) {
     least = std::min(least, of_input), most = std::max(most, of_input);
   }
   return size > kSuspicious * most || size * kSuspicious < least;
+}
+
+Glance::Glance(const Run& run, const Site& site) {
+  const TokenView tokens = by_tokens(site.views.a, run.extent);
+  const auto part = [&](const View& a, const View& b, uint64_t values, std::optional<Case>& into) {
+    Result<Matrix> of_a = read_matrix(a, run.extent, 0, values);
+    Result<Matrix> of_b = read_matrix(b, run.extent, 0, values);
+    if (!of_a.ok() || !of_b.ok()) return;
+    into.emplace(run, site, std::move(of_a).value(), std::move(of_b).value());
+    measure(*into);
+    into->carried = kGlanceRoom * carried_into(run, site);
+    into->floor = std::max(site.budget, kStandsOut * into->carried);
+  };
+  part(site.views.a, site.views.b, kTokensGlanced * tokens.batch * tokens.features, tokens_);
+  // Whole heads where there are some, so that both sides have as many.
+  const uint64_t features = tokens.heads > 0 ? tokens.features / tokens.heads : kFeaturesGlanced;
+  part(first_features(site.views.a, run.extent, features),
+       first_features(site.views.b, run.extent, features), kValuesMax, features_);
+}
+
+bool Glance::promises(const Diagnosis& diagnosis) const {
+  // Where tokens went is told by all of them.
+  const bool by_features =
+      &diagnosis == &diagnoses::token_shift || &diagnosis == &diagnoses::row_permutation;
+  const std::optional<Case>& part = by_features ? features_ : tokens_;
+  const std::optional<Explanation> found = part ? diagnosis.examine(*part) : std::nullopt;
+  if (!found || found->settled) return found.has_value();
+  return factor_of(*found) ? near_carried(*part, *found)
+                           : found->after <= kPromising * part->before;
 }
 
 bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation) {

@@ -11,12 +11,26 @@
 
 namespace tensordiff {
 
+// An error on top of a carried one must stand out of it so much to be told from it.
+inline constexpr double kStandsOut = 3;
+
 // Whether anything speaks for an error of its own: the output is farther off than what comes in, or
 // of another size.
 bool worth_a_look(const Run& run, const Site& site);
 
 // The error that comes into a step, through the residual stream as well.
 double carried_into(const Run& run, const Site& site);
+
+// A step at a glance: what explains nothing of a part need not be tried on the whole.
+class Glance {
+ public:
+  Glance(const Run& run, const Site& site);
+  bool promises(const Diagnosis& diagnosis) const;
+
+ private:
+  std::optional<Case> tokens_;    // A few tokens, with all features.
+  std::optional<Case> features_;  // A few features, of all tokens.
+};
 
 // Whether an explanation of a step whose inputs differ tells of a mistake made there.
 bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation);

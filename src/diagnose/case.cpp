@@ -17,9 +17,10 @@ constexpr double kImprovement = 0.3;
 constexpr double kCarriedGrowth = 1.5;
 constexpr double kCarriedMost = 0.8;  // What leaves more tells nothing.
 constexpr double kCarriedImprovement = 0.6;
+constexpr double kShown = 0.25;  // Of the error of the whole tensor.
 
-// Where to read a tensor that is too large to hold: its start, or the neighbourhood of the largest
-// difference where that lies beyond it.
+// Where to read a tensor that is too large to hold, and whose start does not show the difference:
+// the neighbourhood of the largest one, where that lies beyond it.
 uint64_t window_of(const Site& site, const Extent& extent) {
   const TokenView tokens = by_tokens(site.views.a, extent);
   const std::vector<uint64_t>& at = site.comparison.diff.max_abs_at;
@@ -28,6 +29,15 @@ uint64_t window_of(const Site& site, const Extent& extent) {
   const auto index = static_cast<std::size_t>(axis - site.views.a.shape.begin());
   if (tokens.tokens <= kept || index >= at.size() || at[index] < kept) return 0;
   return at[index] - std::min(at[index], kept / 2);
+}
+
+std::optional<Case> read_case(const Run& run, const Site& site, uint64_t first) {
+  Result<Matrix> a = read_matrix(site.views.a, run.extent, first);
+  Result<Matrix> b = read_matrix(site.views.b, run.extent, first);
+  if (!a.ok() || !b.ok()) return std::nullopt;
+  Case it(run, site, std::move(a).value(), std::move(b).value());
+  measure(it);
+  return it;
 }
 
 }  // namespace
@@ -39,19 +49,20 @@ void measure(Case& it) {
 
 std::optional<Case> make_case(const Run& run, const Site& site) {
   if (!site.compared()) return std::nullopt;
+  std::optional<Case> start = read_case(run, site, 0);
   const uint64_t first = window_of(site, run.extent);
-  Result<Matrix> a = read_matrix(site.views.a, run.extent, first);
-  Result<Matrix> b = read_matrix(site.views.b, run.extent, first);
-  if (!a.ok() || !b.ok()) return std::nullopt;
-  Case it(run, site, std::move(a).value(), std::move(b).value());
-  measure(it);
+  const bool shown = !start || first == 0 || start->before >= kShown * site.error;
+  std::optional<Case> there = shown ? std::nullopt : read_case(run, site, first);
+  std::optional<Case>& read = there ? there : start;
+  if (!read) return std::nullopt;
+  Case& it = *read;
   // It differs otherwise: in ranks that should hold the same, or elsewhere than in what was read.
   if (it.before == 0) return std::nullopt;
   it.floor =
       site.created || site.inputs.empty() ? site.budget : std::max(site.budget, 2 * site.error_in);
   it.rotary = learn_step(it);
   it.attention = wrong_attention(it);
-  return it;
+  return std::move(read);
 }
 
 double left_by(const Case& it, const Matrix& model) {

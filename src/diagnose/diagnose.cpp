@@ -23,8 +23,6 @@ namespace {
 constexpr std::size_t kExplainedMax = 24;
 constexpr std::size_t kConventionsMax = 1024;
 constexpr std::size_t kLooksMax = 48;  // Sites with bad inputs that a alone can tell something of.
-// An error on top of a carried one must stand out of it so much to be told from it.
-constexpr double kStandsOut = 3;
 // A convention is undone by what reads it: the error there is that before, grown as noise grows.
 constexpr double kGrowthBehind = 4;
 constexpr double kRoundoffsBehind = 4;
@@ -102,8 +100,7 @@ void explain_by_own_inputs(const Case& it, Expected expected, const DiagnoseOpti
 }
 
 // Tokens that are off by more than what comes in accounts for: all of them, or a part.
-std::optional<Finding> found_by_growth(const Case& it) {
-  const Outgrown outgrown = outgrown_tokens(it.run, it.site);
+std::optional<Finding> found_by_growth(const Case& it, const Outgrown& outgrown) {
   if (outgrown.tokens.empty()) return std::nullopt;
   if (!outgrown.all) return finding_of(diagnoses::region, it, outgrown_region(it, outgrown));
   std::optional<Explanation> step = diagnoses::operator_step.examine(it);
@@ -111,27 +108,50 @@ std::optional<Finding> found_by_growth(const Case& it) {
               : std::nullopt;
 }
 
+// What can tell an error of its own from what came in: another tensor of a may be just that, and so
+// may a region.
+bool tells_from_carried(const Diagnosis& d) {
+  return !d.replays && of_values(d) && of_carried(d) && &d != &diagnoses::other_tensor &&
+         &d != &diagnoses::residual_missing && &d != &diagnoses::region;
+}
+
+// Where it is not known what should have come out: a glance first, since most have no error.
+void explain_by_output(const Run& run, const DiagnoseOptions& options, const Site& site,
+                       Told& told) {
+  const Glance glance(run, site);
+  std::vector<const Diagnosis*> promising;
+  for (const Diagnosis* diagnosis : diagnoses::kAll) {
+    if (!tells_from_carried(*diagnosis)) continue;
+    if (glance.promises(*diagnosis))
+      promising.push_back(diagnosis);
+    else if (options.explain)
+      told.trials.push_back(
+          {site.pair, std::string(diagnosis->code), "rejected: explains nothing of a part of it"});
+  }
+  const Outgrown outgrown = outgrown_tokens(run, site);
+  if (promising.empty() && outgrown.tokens.empty()) return;
+  std::optional<Case> it = make_case(run, site);
+  if (!it) return;
+  it->carried = carried_into(run, site);
+  it->floor = std::max(site.budget, kStandsOut * it->carried);
+  const auto wanted = [&](const Diagnosis& d) {
+    return std::ranges::find(promising, &d) != promising.end();
+  };
+  explain(*it, options, wanted, told);
+  if (!told.finding) told.finding = found_by_growth(*it, outgrown);
+  told.made_here = told.finding.has_value();
+}
+
 // A site whose inputs differ already: told.made_here says whether it made an error of its own.
 Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site& site) {
   Told told;
   std::optional<Expected> expected = expected_of(run, site);
-  if (expected ? expected->met() : !worth_a_look(run, site)) return told;
-  std::optional<Case> it = make_case(run, site);
-  if (!it) return told;
-  if (expected) {
-    explain_by_own_inputs(*it, std::move(*expected), options, told);
-    return told;
+  if (!expected) {
+    if (worth_a_look(run, site)) explain_by_output(run, options, site, told);
+  } else if (!expected->met()) {
+    const std::optional<Case> it = make_case(run, site);
+    if (it) explain_by_own_inputs(*it, std::move(*expected), options, told);
   }
-  it->carried = carried_into(run, site);
-  it->floor = std::max(site.budget, kStandsOut * it->carried);
-  // What another tensor of a explains may be what came in, and so may a region.
-  const auto wanted = [](const Diagnosis& d) {
-    return !d.replays && of_values(d) && of_carried(d) && &d != &diagnoses::other_tensor &&
-           &d != &diagnoses::residual_missing && &d != &diagnoses::region;
-  };
-  explain(*it, options, wanted, told);
-  if (!told.finding) told.finding = found_by_growth(*it);
-  told.made_here = told.finding.has_value();
   return told;
 }
 

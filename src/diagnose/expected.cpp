@@ -12,7 +12,7 @@
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kValuesRead = uint64_t{1} << 16;  // Of every step behind a mistake.
+constexpr uint64_t kTokensRead = 16;  // Of every step behind a mistake.
 constexpr double kNoiseRoundoffs = 16;
 // What the same epsilon makes of tokens of another size.
 constexpr double kEpsilonMin = 1e-3;
@@ -21,7 +21,10 @@ constexpr double kTurnMin = 1e-3;
 
 std::optional<Matrix> read(const Run& run, const Site* site, View AlignedPair::*side) {
   if (!site) return std::nullopt;
-  Result<Matrix> matrix = read_matrix(site->views.*side, run.extent, 0, kValuesRead);
+  const View& view = site->views.*side;
+  const TokenView tokens = by_tokens(view, run.extent);
+  Result<Matrix> matrix =
+      read_matrix(view, run.extent, 0, kTokensRead * tokens.batch * tokens.features);
   if (!matrix.ok()) return std::nullopt;
   return std::move(matrix).value();
 }
@@ -46,9 +49,9 @@ std::optional<Expected> rotated(const Run& run, const Site& site) {
   if (!a || !b) return std::nullopt;
   const Role from = site.role == Role::query_final ? Role::query : Role::key;
   const auto in = read(run, find_role(run, site, from), &AlignedPair::b);
-  const auto step = learn_step(Case(run, site, std::move(*a), *b));
-  if (!step || !in || in->values.size() != b->values.size()) return std::nullopt;
-  return judged(rotate(*in, step->a), std::move(*b), step->a.left,
+  const auto of_a = learn_rotation_of_a(Case(run, site, std::move(*a), {}));
+  if (!of_a || !in || in->values.size() != b->values.size()) return std::nullopt;
+  return judged(rotate(*in, *of_a), std::move(*b), of_a->left,
                 std::max(kTurnMin, kNoiseRoundoffs * site.roundoff));
 }
 

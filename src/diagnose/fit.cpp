@@ -35,14 +35,6 @@ double factor_between(std::span<const double> x, std::span<const double> y) {
   return xx > 0 ? xy / xx : 0;
 }
 
-Matrix filled(const Matrix& shape, const std::function<double(uint64_t, uint64_t)>& value) {
-  Matrix result = like(shape);
-  for (uint64_t row = 0; row < result.rows(); ++row)
-    for (uint64_t column = 0; column < result.features; ++column)
-      result.values[row * result.features + column] = value(row, column);
-  return result;
-}
-
 std::string ranges_text(const std::vector<uint64_t>& sorted) {
   constexpr std::size_t kRangesMax = 6;
   std::string out;

@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,7 +19,14 @@ double distance(std::span<const double> x, std::span<const double> y);
 double factor_between(std::span<const double> x, std::span<const double> y);
 
 // The matrix with each value made by `value(row, column)`, in the shape of another.
-Matrix filled(const Matrix& shape, const std::function<double(uint64_t, uint64_t)>& value);
+template <class Value>
+Matrix filled(const Matrix& shape, const Value& value) {
+  Matrix result = like(shape);
+  double* to = result.values.data();
+  for (uint64_t row = 0; row < result.rows(); ++row)
+    for (uint64_t column = 0; column < result.features; ++column) *to++ = value(row, column);
+  return result;
+}
 
 // Whether two numbers are the same to a relative tolerance.
 bool near(double x, double y, double tolerance);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "align/view.h"
+
 namespace tensordiff {
 
 std::vector<uint64_t> known_head_dims(const Run& run, const Site& site) {
@@ -20,6 +22,12 @@ std::vector<uint64_t> known_head_dims(const Run& run, const Site& site) {
   return dims;
 }
 
+void usual_first(std::vector<uint64_t>& dims) {
+  constexpr uint64_t kUsual[] = {128, 64, 96, 80, 256};
+  std::ranges::stable_partition(
+      dims, [&](uint64_t dim) { return std::ranges::find(kUsual, dim) != std::end(kUsual); });
+}
+
 uint64_t ranks_of(const Run& run, char side) {
   uint64_t ranks = 1;
   for (const Site& site : run.sites) {
@@ -36,6 +44,15 @@ uint64_t ranks_of(const Run& run, char side) {
 
 bool reduces_over_ranks(Role role) {
   return role == Role::attention_output || role == Role::mlp_output;
+}
+
+View first_features(const View& view, const Extent& extent, uint64_t features) {
+  const TokenView source = by_tokens(view, extent);
+  const Shape& shape = source.view.shape;
+  if (shape.empty() || source.features <= features) return source.view;
+  const bool apart = source.heads > 0;
+  return narrowed(source.view, shape.size() - (apart ? 2 : 1), 0,
+                  features / (apart ? shape.back() : 1));
 }
 
 }  // namespace tensordiff

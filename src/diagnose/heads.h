@@ -18,4 +18,10 @@ uint64_t ranks_of(const Run& run, char side);
 // Whether a step adds up what the ranks of a tensor parallel run hold.
 bool reduces_over_ranks(Role role);
 
+// Sizes of heads that most models have before all others: a search ends at one that fits.
+void usual_first(std::vector<uint64_t>& dims);
+
+// The first features of each token, whole heads where the view has an axis of them.
+View first_features(const View& view, const Extent& extent, uint64_t features);
+
 }  // namespace tensordiff

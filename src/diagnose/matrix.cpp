@@ -23,6 +23,11 @@ std::size_t batch_axes(const Shape& shape, std::size_t end, uint64_t batch) {
   return product == batch ? count : 0;
 }
 
+// Sequence first: [tokens, batch, features].
+bool batch_is_second(const Shape& shape, std::size_t token_axis, uint64_t batch) {
+  return token_axis == 0 && shape.size() > 2 && shape[1] == batch;
+}
+
 uint64_t product_of(const Shape& shape, std::size_t begin, std::size_t end) {
   uint64_t product = 1;
   for (std::size_t axis = begin; axis < end; ++axis) product *= shape[axis];
@@ -44,12 +49,13 @@ TokenView by_tokens(const View& view, const Extent& extent) {
     return result;
   }
   // Batch, tokens, then what stood between them (heads), then the rest.
-  const std::size_t batch = batch_axes(shape, *axis, extent.batch);
   std::vector<uint64_t> order;
-  for (std::size_t i = 0; i < batch; ++i) order.push_back(i);
+  for (std::size_t i = 0; i < batch_axes(shape, *axis, extent.batch); ++i) order.push_back(i);
+  if (batch_is_second(shape, *axis, extent.batch)) order.push_back(1);
+  const std::size_t batch = order.size();
   order.push_back(*axis);
-  for (std::size_t i = batch; i < rank; ++i)
-    if (i != *axis) order.push_back(i);
+  for (std::size_t i = 0; i < rank; ++i)
+    if (std::ranges::find(order, i) == order.end()) order.push_back(i);
   result.view = permuted(view, order);
   result.order = order;
   const Shape& ordered = result.view.shape;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "base/parallel.h"
 #include "base/text.h"
@@ -71,17 +70,25 @@ int bits_needed(const View& view) {
   const int of_dtype = info(view.dtype).mantissa_bits;
   const Result<Reader> reader = Reader::open(view);
   if (!reader.ok() || of_dtype < kFormatBits[0]) return of_dtype;
-  std::set<double> values;
+  std::vector<double> values =
+      values_at(reader.value(), sample_positions(view.elements(), kSample));
+  std::erase_if(values, [](double value) { return value == 0 || !std::isfinite(value); });
+  std::ranges::sort(values);
+  values.erase(std::unique(values.begin(), values.end()), values.end());
   int bits = 0;
-  for (const double value : values_at(reader.value(), sample_positions(view.elements(), kSample))) {
-    if (value == 0 || !std::isfinite(value)) continue;
-    values.insert(value);
-    bits = std::max(bits, fraction_bits(value));
-  }
+  for (const double value : values) bits = std::max(bits, fraction_bits(value));
   const bool telling = values.size() >= 32 && std::ranges::any_of(values, [](double value) {
                          return value != std::floor(value);
                        });
   return telling ? std::min(bits, of_dtype) : of_dtype;
+}
+
+// Of the narrowest format that holds such values.
+double roundoff_of(DType dtype, int bits) {
+  int needed = info(dtype).mantissa_bits;
+  for (const int format : kFormatBits)
+    if (bits <= format) needed = std::min(needed, format);
+  return std::ldexp(1.0, -needed - 1);
 }
 
 double steps_of(double roundoff) {
@@ -171,11 +178,7 @@ struct Fineness {
   std::vector<int> bits;
   std::map<Role, int> usual;
 
-  Fineness(const Run& run, View AlignedPair::*side) : bits(run.sites.size()) {
-    for_each_index(run.sites.size(), [&](std::size_t i) {
-      const View& view = run.sites[i].views.*side;
-      if (run.sites[i].compared() && is_float(view.dtype)) bits[i] = bits_needed(view);
-    });
+  Fineness(const Run& run, std::vector<int> of_sites) : bits(std::move(of_sites)) {
     std::map<Role, std::vector<int>> seen;
     for (std::size_t i = 0; i < bits.size(); ++i)
       if (bits[i] > 0) seen[run.sites[i].role].push_back(bits[i]);
@@ -193,8 +196,8 @@ struct Fineness {
 };
 
 // A step whose values lost bits that the same step has in other layers was cast.
-void find_casts(Run& run) {
-  const Fineness a(run, &AlignedPair::a), b(run, &AlignedPair::b);
+void find_casts(Run& run, std::vector<int> of_a, std::vector<int> of_b) {
+  const Fineness a(run, std::move(of_a)), b(run, std::move(of_b));
   for (std::size_t i = 0; i < run.sites.size(); ++i) {
     if (!b.coarse(run, i) || a.coarse(run, i)) continue;
     Site& site = run.sites[i];
@@ -298,24 +301,24 @@ std::string_view name_of(Verdict verdict) {
 }
 
 double roundoff_of(const View& view) {
-  if (!is_float(view.dtype)) return 0;
-  const int bits = bits_needed(view);
-  int needed = info(view.dtype).mantissa_bits;
-  for (const int format : kFormatBits)
-    if (bits <= format) needed = std::min(needed, format);
-  return std::ldexp(1.0, -needed - 1);
+  return is_float(view.dtype) ? roundoff_of(view.dtype, bits_needed(view)) : 0;
 }
 
 void judge(Run& run) {
+  std::vector<int> bits_a(run.sites.size()), bits_b(run.sites.size());
   for_each_index(run.sites.size(), [&](std::size_t i) {
     Site& site = run.sites[i];
     if (!site.compared()) return;
     site.error = site.comparison.diff.rel_l2.value_or(0);
-    site.roundoff = std::max(roundoff_of(site.views.a), roundoff_of(site.views.b));
+    for (const auto& [view, bits] : {std::pair(&site.views.a, &bits_a), {&site.views.b, &bits_b}}) {
+      if (!is_float(view->dtype)) continue;
+      (*bits)[i] = bits_needed(*view);
+      site.roundoff = std::max(site.roundoff, roundoff_of(view->dtype, (*bits)[i]));
+    }
     site.budget = steps_of(site.roundoff) * site.roundoff;
   });
   if (!run.activations) return;  // Weights do not feed each other: the tolerance judges them.
-  find_casts(run);
+  find_casts(run, std::move(bits_a), std::move(bits_b));
   const std::map<Role, double> usual = usual_growth(run);
   Before before{usual, 0, std::vector<bool>(run.sites.size())};
   for (std::size_t i = 0; i < run.sites.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/text.h"
@@ -49,6 +50,12 @@ constexpr auto kRoleNames = std::to_array<RoleName>({
     {"norm2", Role::mlp_norm},
     {"q_norm", Role::query_final},
     {"k_norm", Role::key_final},
+    {"q_rot", Role::query_final},
+    {"k_rot", Role::key_final},
+    {"q_rope", Role::query_final},
+    {"k_rope", Role::key_final},
+    {"q_embed", Role::query_final},
+    {"k_embed", Role::key_final},
     {"attn.c_attn", Role::fused_qkv},
     {"qkv_proj", Role::fused_qkv},
     {"query_key_value", Role::fused_qkv},
@@ -274,8 +281,34 @@ bool names_a_weight(std::string_view name) {
   return false;
 }
 
-// The number of tokens is the largest size that nearly every tensor has before its last axis; the
-// batch is the smallest product of what stands before it.
+// Tensors that have tokens, with the axis of these. An embedding of positions has no batch, and
+// says nothing of the others.
+template <class Visit>
+void for_each_of_tokens(const std::vector<Site>& sites, uint64_t tokens, const Visit& visit) {
+  for (const Site& site : sites) {
+    const Shape& shape = site.views.a.shape;
+    const auto axis = std::ranges::find(shape, tokens);
+    const bool has = axis != shape.end() && axis + 1 != shape.end();
+    if (site.compared() && has && site.role != Role::embedding)
+      visit(shape, static_cast<std::size_t>(axis - shape.begin()));
+  }
+}
+
+// The smallest product of what stands before the tokens. Where these stand first in all tensors,
+// what they all have behind them.
+uint64_t batch_of(const std::vector<Site>& sites, uint64_t tokens) {
+  std::set<uint64_t> before, behind;
+  for_each_of_tokens(sites, tokens, [&](const Shape& shape, std::size_t axis) {
+    uint64_t product = 1;
+    for (std::size_t i = 0; i < axis; ++i) product *= shape[i];
+    before.insert(product);
+    behind.insert(axis == 0 && shape.size() > 2 ? shape[1] : 0);
+  });
+  if (behind.size() == 1 && *behind.begin() > 0) return *behind.begin();
+  return before.empty() ? 1 : *before.begin();
+}
+
+// The number of tokens is the largest size that nearly every tensor has before its last axis.
 Extent extent_of(const std::vector<Site>& sites) {
   std::map<uint64_t, std::size_t> seen;
   std::size_t tensors = 0;
@@ -283,25 +316,12 @@ Extent extent_of(const std::vector<Site>& sites) {
     const Shape& shape = site.views.a.shape;
     if (!site.compared() || shape.size() < 2) continue;
     ++tensors;
-    std::vector<uint64_t> sizes(shape.begin(), shape.end() - 1);
-    std::ranges::sort(sizes);
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-    for (const uint64_t size : sizes) ++seen[size];
+    for (const uint64_t size : std::set<uint64_t>(shape.begin(), shape.end() - 1)) ++seen[size];
   }
   Extent extent;
   for (const auto& [size, count] : seen)
     if (size > 1 && count * 10 >= tensors * 9) extent.tokens = size;
-  std::optional<uint64_t> batch;
-  for (const Site& site : sites) {
-    const Shape& shape = site.views.a.shape;
-    const auto axis = std::ranges::find(shape, extent.tokens);
-    if (!site.compared() || axis == shape.end() || axis + 1 == shape.end()) continue;
-    uint64_t before = 1;
-    for (auto size = shape.begin(); size != axis; ++size) before *= *size;
-    // An embedding of positions has no batch; it says nothing of the others.
-    if (site.role != Role::embedding) batch = std::min(batch.value_or(before), before);
-  }
-  extent.batch = batch.value_or(1);
+  extent.batch = batch_of(sites, extent.tokens);
   return extent;
 }
 

@@ -15,7 +15,8 @@
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kBlocks[] = {32, 64, 128, 256, 0};  // 0: a whole row.
+// The largest first, as a part of a block is on its grid, too. 0: a whole row.
+constexpr uint64_t kBlocks[] = {0, 256, 128, 64, 32, 16};
 constexpr double kWholeTolerance = 0.02;  // Of a multiple; f16 and bf16 steps are rounded too.
 constexpr double kBlurred = 0.2;          // From here on a grid cannot be seen.
 constexpr double kHalfStep = 0.52;
@@ -63,7 +64,8 @@ std::optional<Explanation> examine(const Case& it) {
     const uint64_t block = wanted == 0 ? it.a.features : wanted;
     if (block < 16 || it.a.features % block != 0) continue;
     double holding = 0, blocks = 0, most = 0;
-    for (std::size_t at = 0; at + block <= count; at += block) {
+    const double spared = (1 - kBlocksHolding) * static_cast<double>(count / block);
+    for (std::size_t at = 0; at + block <= count && blocks - holding <= spared; at += block) {
       const double levels = levels_of(std::span(it.a.values).subspan(at, block),
                                       std::span(it.b.values).subspan(at, block), it.site.roundoff);
       blocks += 1;

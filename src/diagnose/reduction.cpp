@@ -27,17 +27,15 @@ std::optional<Explanation> same_shard(const Case& it) {
   if (it.norm_a == 0) return std::nullopt;
   std::optional<Explanation> best;
   for (const uint64_t ranks : block_counts(it.a)) {
-    const BlockMap map = map_blocks(it.a, it.b, ranks);
-    const bool repeated =
-        std::ranges::all_of(map.source, [&](uint64_t from) { return from == map.source[0]; });
-    if (!repeated) continue;
-    Explanation found = explained_by(it, rearranged(it.a, map));
+    const std::optional<BlockMap> map = one_block(it.a, it.b, ranks);
+    if (!map) continue;
+    Explanation found = explained_by(it, rearranged(it.a, *map));
     found.text =
         fmt::format("all {} blocks of b are block {} of a: every rank holds the same shard", ranks,
-                    map.source[0]);
+                    map->source[0]);
     found.parameters = {{"cause", std::string("same_shard")},
                         {"ranks", static_cast<double>(ranks)},
-                        {"shard", static_cast<double>(map.source[0])}};
+                        {"shard", static_cast<double>(map->source[0])}};
     if (accepted(it, found)) return found;
     if (!best || found.after < best->after) best = std::move(found);
   }

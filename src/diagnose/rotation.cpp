@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint64_t kHeadDimMax = 512;
 constexpr uint64_t kFewTokens = 24;
+constexpr uint64_t kFewFeatures = 512;
+constexpr uint64_t kFewHeads = 4;  // That one angle must fit.
 // A form with more to it must leave less than this share of what a simpler one leaves.
 constexpr double kClearlyBetter = 0.5;
 // What a's own form may leave: half a percent is far from what a wrong pairing leaves.
@@ -36,6 +38,17 @@ std::optional<Role> input_role(Role role) {
   if (role == Role::query_final) return Role::query;
   if (role == Role::key_final) return Role::key;
   return std::nullopt;
+}
+
+// What one side's rotary step reads, of the tokens of the case; nothing where it is none.
+std::optional<Matrix> input_of(const Case& it, View AlignedPair::*side) {
+  const std::optional<Role> role = input_role(it.site.role);
+  const Site* source = role ? find_role(it.run, it.site, *role) : nullptr;
+  if (!source) return std::nullopt;
+  Result<Matrix> in =
+      read_matrix(source->views.*side, it.run.extent, it.a.first_token, it.a.values.size());
+  if (!in.ok() || in.value().values.size() != it.a.values.size()) return std::nullopt;
+  return std::move(in).value();
 }
 
 // Every head of every token with root mean square 1.
@@ -157,6 +170,7 @@ std::vector<uint64_t> head_dims(const Case& it, const Matrix& in) {
   std::vector<uint64_t> dims;
   for (uint64_t dim = 4; dim <= std::min(features, kHeadDimMax); dim += 2)
     if (fits(dim)) dims.push_back(dim);
+  usual_first(dims);
   return dims;
 }
 
@@ -171,15 +185,29 @@ std::vector<RotaryForm> forms_of(const std::vector<uint64_t>& dims) {
   return forms;
 }
 
-// The first form that explains the output; a later one only where it is clearly better. A few
-// tokens tell which it is.
+// The first tokens and heads: enough to tell which form it is.
+Matrix glimpse(const Matrix& matrix, uint64_t head_dim) {
+  const uint64_t heads = std::max(kFewHeads, kFewFeatures / head_dim);
+  Matrix result = matrix;
+  result.tokens = std::min(matrix.tokens, kFewTokens);
+  result.features = std::min(matrix.features, heads * head_dim);
+  result.values.clear();
+  for (uint64_t row = 0; row < matrix.rows(); ++row) {
+    const auto part = matrix.row(row).first(result.features);
+    if (row % matrix.tokens < result.tokens)
+      result.values.insert(result.values.end(), part.begin(), part.end());
+  }
+  return result;
+}
+
+// The first form that explains the output; a later one only where it is clearly better.
 Rotation best_of(const std::vector<RotaryForm>& forms, const Matrix& in, const Matrix& out,
                  double exact) {
-  const Matrix few_in = first_tokens(in, kFewTokens), few_out = first_tokens(out, kFewTokens);
   RotaryForm best;
   double least = 1;
   for (const RotaryForm& form : forms) {
-    const double left = learn_rotation(few_in, few_out, form).left;
+    const double left =
+        learn_rotation(glimpse(in, form.head_dim), glimpse(out, form.head_dim), form).left;
     if (left < kClearlyBetter * least) least = left, best = form;
     if (least <= exact) break;
   }
@@ -240,23 +268,23 @@ Matrix rotate(const Matrix& in, const Rotation& rotation) {
                 rotation);
 }
 
-std::shared_ptr<const RotaryStep> learn_step(const Case& it) {
-  const std::optional<Role> role = input_role(it.site.role);
-  const Site* source = role ? find_role(it.run, it.site, *role) : nullptr;
-  if (!source || it.a.tokens < 2) return nullptr;
-  const auto read = [&](const View& view) {
-    return read_matrix(view, it.run.extent, it.a.first_token, it.a.values.size());
-  };
-  const Result<Matrix> in_a = read(source->views.a), in_b = read(source->views.b);
-  if (!in_a.ok() || !in_b.ok() || in_a.value().values.size() != it.a.values.size() ||
-      in_b.value().values.size() != it.b.values.size())
-    return nullptr;
+std::optional<Rotation> learn_rotation_of_a(const Case& it) {
+  const std::optional<Matrix> in = input_of(it, &AlignedPair::a);
+  if (!in || it.a.tokens < 2) return std::nullopt;
   const double exact = kExact * it.site.roundoff;
-  auto step = std::make_shared<RotaryStep>();
-  step->a = best_of(forms_of(head_dims(it, in_a.value())), in_a.value(), it.a, exact);
+  Rotation rotation = best_of(forms_of(head_dims(it, *in)), *in, it.a, exact);
   // Of types with a bit or two, no form may be nearer than their roundoff.
-  if (step->a.form.head_dim == 0 || step->a.left > std::max(kOwnFit, exact)) return nullptr;
-  step->b = best_of(forms_like(step->a.form), in_b.value(), it.b, exact);
+  const bool none = rotation.form.head_dim == 0 || rotation.left > std::max(kOwnFit, exact);
+  return none ? std::nullopt : std::optional(std::move(rotation));
+}
+
+std::shared_ptr<const RotaryStep> learn_step(const Case& it) {
+  std::optional<Rotation> of_a = learn_rotation_of_a(it);
+  const std::optional<Matrix> in_b = of_a ? input_of(it, &AlignedPair::b) : std::nullopt;
+  if (!in_b) return nullptr;
+  auto step = std::make_shared<RotaryStep>();
+  step->a = std::move(*of_a);
+  step->b = best_of(forms_like(step->a.form), *in_b, it.b, kExact * it.site.roundoff);
   return step;
 }
 

@@ -63,7 +63,9 @@ struct RotaryStep {
   bool same_size() const { return a.form.turned == b.form.turned; }
   bool same_norm() const { return a.form.normed == b.form.normed; }
 };
-// Nothing where the step is none, or a's is no rotation.
+// a's side alone. Nothing where the step is none, or a's is no rotation.
+std::optional<Rotation> learn_rotation_of_a(const Case& it);
+// Nothing where that is nothing.
 std::shared_ptr<const RotaryStep> learn_step(const Case& it);
 
 // The explanation that b turns its own input so.

@@ -33,15 +33,15 @@ Matrix sketch(const Matrix& matrix) {
 std::optional<Explanation> examine(const Case& it) {
   const uint64_t rows = it.a.rows();
   if (rows < 2 || rows > kRowsMax || it.norm_a == 0) return std::nullopt;
-  const BlockMap map = map_blocks(sketch(it.a), sketch(it.b), rows);
-  if (map.identity || !map.permutation) return std::nullopt;
+  const std::optional<BlockMap> map = block_order(sketch(it.a), sketch(it.b), rows);
+  if (!map) return std::nullopt;
   Explanation result = explained_by(
-      it, filled(it.a, [&](uint64_t row, uint64_t i) { return it.a.row(map.source[row])[i]; }));
+      it, filled(it.a, [&](uint64_t row, uint64_t i) { return it.a.row(map->source[row])[i]; }));
   uint64_t moved = 0;
-  for (uint64_t row = 0; row < rows; ++row) moved += map.source[row] != row;
+  for (uint64_t row = 0; row < rows; ++row) moved += map->source[row] != row;
   result.text = fmt::format("{} of {} {} of b are those of a in another order", moved, rows,
                             it.run.activations ? "tokens" : "rows");
-  result.parameters = {{"source", map.source}};
+  result.parameters = {{"source", map->source}};
   return result;
 }
 

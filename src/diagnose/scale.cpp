@@ -31,33 +31,52 @@ std::vector<uint64_t> named_sizes(const Case& it) {
   return sizes;
 }
 
-// Which of the factors a value is scaled by.
+// Values that share a factor: so many features next to each other, of one token or of all.
 struct Slices {
   std::string_view noun;
-  uint64_t count;
-  std::function<uint64_t(uint64_t row, uint64_t column)> of;
+  uint64_t size;
+  bool each_token = false;
+
+  uint64_t per_row(const Matrix& matrix) const { return matrix.features / size; }
+  uint64_t count(const Matrix& matrix) const {
+    return per_row(matrix) * (each_token ? matrix.rows() : 1);
+  }
+  uint64_t of(const Matrix& matrix, uint64_t row, uint64_t column) const {
+    return column / size + (each_token ? row * per_row(matrix) : 0);
+  }
 };
 
-std::optional<Explanation> fit_slices(const Case& it, const Slices& slices) {
-  std::vector<double> xy(slices.count), xx(slices.count);
+// The factor of each slice.
+std::vector<double> factors_of(const Case& it, const Slices& slices) {
+  std::vector<double> xy(slices.count(it.a)), xx(xy.size());
   for (uint64_t row = 0; row < it.a.rows(); ++row) {
-    for (uint64_t i = 0; i < it.a.features; ++i) {
-      const double x = it.a.row(row)[i], y = it.b.row(row)[i];
-      if (!std::isfinite(x) || !std::isfinite(y)) continue;
-      xy[slices.of(row, i)] += x * y;
-      xx[slices.of(row, i)] += x * x;
+    const auto of_a = it.a.row(row), of_b = it.b.row(row);
+    uint64_t slice = slices.of(it.a, row, 0);
+    for (uint64_t begin = 0; begin < it.a.features; begin += slices.size, ++slice) {
+      for (uint64_t i = begin; i < begin + slices.size; ++i) {
+        const double x = of_a[i], y = of_b[i];
+        if (!std::isfinite(x) || !std::isfinite(y)) continue;
+        xy[slice] += x * y;
+        xx[slice] += x * x;
+      }
     }
   }
-  std::vector<double> factors(slices.count, 1);
-  uint64_t off = 0, gone = 0;
-  for (uint64_t s = 0; s < slices.count; ++s) {
+  std::vector<double> factors(xy.size(), 1);
+  for (std::size_t s = 0; s < factors.size(); ++s)
     if (xx[s] > 0) factors[s] = xy[s] / xx[s];
-    off += std::abs(factors[s] - 1) > std::max(it.floor, kOffFromOneMin);
-    gone += std::abs(factors[s]) < std::max(it.floor, kOffFromOneMin);
-  }
-  if (2 * off <= slices.count || gone > 0) return std::nullopt;
+  return factors;
+}
+
+std::optional<Explanation> fit_slices(const Case& it, const Slices& slices) {
+  const std::vector<double> factors = factors_of(it, slices);
+  const double least_off = std::max(it.floor, kOffFromOneMin);
+  const auto off = std::ranges::count_if(
+      factors, [&](double factor) { return std::abs(factor - 1) > least_off; });
+  const bool gone =
+      std::ranges::any_of(factors, [&](double factor) { return std::abs(factor) < least_off; });
+  if (2 * static_cast<std::size_t>(off) <= factors.size() || gone) return std::nullopt;
   Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
-                                      return factors[slices.of(row, i)] * it.a.row(row)[i];
+                                      return factors[slices.of(it.a, row, i)] * it.a.row(row)[i];
                                     }));
   const auto [least, most] = std::ranges::minmax(factors);
   result.text = fmt::format("b is a times a factor for each {}, {} to {}", slices.noun,
@@ -96,15 +115,12 @@ std::optional<Explanation> examine(const Case& it) {
   for (const uint64_t count : blocks) {
     if (features % count != 0 || features / count * rows < kPointsMin || count >= features)
       continue;
-    ways.push_back({count == it.a.heads ? "head" : "block of features", count,
-                    [size = features / count](uint64_t, uint64_t i) { return i / size; }});
+    ways.push_back({count == it.a.heads ? "head" : "block of features", features / count});
   }
   if (features >= kPointsMin)
-    ways.push_back(
-        {it.run.activations ? "token" : "row", rows, [](uint64_t row, uint64_t) { return row; }});
+    ways.push_back({it.run.activations ? "token" : "row", features, true});
   // A factor for each feature of a norm is its weight.
-  if (rows >= kPointsMin && !is_norm(it.site.role))
-    ways.push_back({"feature", features, [](uint64_t, uint64_t i) { return i; }});
+  if (rows >= kPointsMin && !is_norm(it.site.role)) ways.push_back({"feature", 1});
   for (const Slices& slices : ways) {
     std::optional<Explanation> found = fit_slices(it, slices);
     if (found && accepted(it, *found)) return found;

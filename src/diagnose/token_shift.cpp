@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "diagnose/diagnosis.h"
@@ -15,14 +17,16 @@ namespace tensordiff {
 namespace {
 
 constexpr int64_t kShiftMax = 16;
-constexpr uint64_t kTokensMin = 2;  // That must still have a partner.
+constexpr uint64_t kTokensMin = 2;          // That must still have a partner.
+constexpr uint64_t kFeaturesLookedAt = 64;  // To tell which shift it is.
 
 struct Overlap {
   double left = INFINITY;  // Of the tokens that have a partner.
   bool wraps = false;      // The ends came round from the other end.
 };
 
-Overlap shifted_by(const Case& it, int64_t shift) {
+// Of every so many features.
+Overlap shifted_by(const Case& it, int64_t shift, uint64_t every) {
   const auto tokens = static_cast<int64_t>(it.a.tokens);
   double gap = 0, all = 0, ends = 0, ends_all = 0;
   for (uint64_t row = 0; row < it.a.rows(); ++row) {
@@ -30,8 +34,9 @@ Overlap shifted_by(const Case& it, int64_t shift) {
     const int64_t from = token - shift;
     const bool inside = from >= 0 && from < tokens;
     const int64_t source = static_cast<int64_t>(row) - token + (from + tokens) % tokens;
-    for (uint64_t i = 0; i < it.a.features; ++i) {
-      const double x = it.a.row(static_cast<uint64_t>(source))[i], y = it.b.row(row)[i];
+    const auto from_a = it.a.row(static_cast<uint64_t>(source)), to_b = it.b.row(row);
+    for (uint64_t i = 0; i < it.a.features; i += every) {
+      const double x = from_a[i], y = to_b[i];
       if (!std::isfinite(x) || !std::isfinite(y)) continue;
       (inside ? gap : ends) += (y - x) * (y - x);
       (inside ? all : ends_all) += x * x;
@@ -53,25 +58,26 @@ Matrix shifted(const Matrix& a, int64_t shift) {
 }
 
 std::optional<Explanation> examine(const Case& it) {
-  std::optional<Explanation> best;
-  if (!it.run.activations) return best;
-  int64_t best_shift = 0;
+  if (!it.run.activations || it.a.tokens < 1 + kTokensMin) return std::nullopt;
+  const uint64_t every = std::max<uint64_t>(1, it.a.features / kFeaturesLookedAt);
+  double least = INFINITY;
+  int64_t best = 1;
   for (int64_t size = 1; size <= kShiftMax; ++size) {
     if (it.a.tokens < static_cast<uint64_t>(size) + kTokensMin) break;
     for (const int64_t shift : {size, -size}) {
-      const Overlap overlap = shifted_by(it, shift);
-      if (best && overlap.left >= best->after) continue;
-      best = Explanation{};
-      best->after = overlap.left;
-      best_shift = shift;
-      best->text = fmt::format("token t of b is token t {} {} of a{}", shift > 0 ? "−" : "+", size,
-                               overlap.wraps ? ", and the ends wrap around" : "");
-      best->parameters = {{"shift", static_cast<double>(shift)},
-                          {"wraps", std::string(overlap.wraps ? "yes" : "no")}};
+      const double left = shifted_by(it, shift, every).left;
+      if (left < least) least = left, best = shift;
     }
   }
-  if (best) best->model = shifted(it.a, best_shift);
-  return best;
+  const Overlap overlap = shifted_by(it, best, 1);
+  Explanation result;
+  result.after = overlap.left;
+  result.text = fmt::format("token t of b is token t {} {} of a{}", best > 0 ? "−" : "+",
+                            std::abs(best), overlap.wraps ? ", and the ends wrap around" : "");
+  result.parameters = {{"shift", static_cast<double>(best)},
+                       {"wraps", std::string(overlap.wraps ? "yes" : "no")}};
+  result.model = shifted(it.a, best);
+  return result;
 }
 
 }  // namespace

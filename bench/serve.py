@@ -100,13 +100,14 @@ def slices_and_tiles(bench, folder):
         for level in range(server.get(f"{pair}/pyramid?at=y,x").json()["levels"]):
             tiles = -(-side // (256 << level))
 
-            def tile():
+            def tile(more=""):
                 where = f"{random.randrange(tiles)}/{random.randrange(tiles)}"
-                return timed(server, connection, f"{pair}/tile/d/{level}/{where}?at=y,x")
+                return timed(server, connection, f"{pair}/tile/d/{level}/{where}?at=y,x{more}")
+            glance = tile("&rough=1")
             first = tile()
             times = [tile() for _ in range(100)]
             bench.row(f"serve: tile of level {level}, p99", p99(times), "ms",
-                      f"the first {first:.0f} ms")
+                      f"the first {first:.0f} ms, rough {glance:.0f} ms")
         bench.row("serve: anonymous memory with this pair", anonymous_mib(server), "MiB")
         connection.close()
 

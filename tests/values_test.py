@@ -81,6 +81,23 @@ class Values(ServerTest):
         old = self.server.get(self.pair("m", "/tile/d/0/0/0?at=y,x&v=old", session))
         self.assertEqual(old.status, 409)
 
+    def test_a_tile_that_cannot_wait_is_rough_until_all_was_seen(self):
+        values = [0.0] * 20_000
+        values[130] = 3.0
+        for name, line in (("p", [1.0] * 20_000), ("q", values)):
+            write_safetensors(self.files / f"{name}.safetensors", {"line": ([20_000], line)})
+        session = self.server.compare(self.files / "p.safetensors", self.files / "q.safetensors")
+        path = self.pair("line", "/tile/b/7/0/0?at=x", session)
+        first = self.server.get(path + "&rough=1")
+        self.assertEqual((first.headers["X-Rough"], first.floats()[1]), ("1", 0))
+        self.assertNotIn("immutable", first.headers["Cache-Control"])
+        exact = self.server.get(path)
+        self.assertEqual((exact.headers["X-Rough"], exact.floats()[1]), (None, 3))
+        again = self.server.get(path + "&rough=1")
+        self.assertEqual((again.headers["X-Rough"], again.floats()[1]), (None, 3))
+        mean = self.server.get(path + "&agg=mean")
+        self.assertEqual(mean.floats()[1], 3 / 128)
+
     def test_histograms(self):
         spread = self.server.get(self.pair("w", "/histogram?of=d")).json()
         self.assertEqual((spread["edges"], spread["counts"], spread["zero"]), ([64, 128], [1], 23))

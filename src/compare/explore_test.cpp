@@ -123,8 +123,11 @@ TEST(WorstElements, AreTheWorstOfASortedList) {
 TEST(Pool, AgreesWithAPlainLoop) {
   Example e = example({3, 50, 41}, 6);
   e.a[1 * 50 * 41 + 20 * 41 + 20] = kNan;
-  const Slice slice{1, 2, {1, 0, 0}, Layer::a};
+  const Slice slice{1, 2, {1, 0, 0}, Layer::a, Pooling::most};
   const Picture picture = pool(e.pair(), slice, {4, 5, 40, 33}, 8).value();
+  Slice means = slice;
+  means.pooling = Pooling::mean;
+  const Picture mean = pool(e.pair(), means, {4, 5, 40, 33}, 8).value();
   EXPECT_EQ(picture.rows, 5U);
   EXPECT_EQ(picture.columns, 5U);
   for (std::size_t row = 0; row < 5; ++row) {
@@ -143,11 +146,11 @@ TEST(Pool, AgreesWithAPlainLoop) {
       }
       const std::size_t at = row * 5 + column;
       if (row == 2 && column == 1) {
-        EXPECT_TRUE(std::isnan(picture.most[at]));
+        EXPECT_TRUE(std::isnan(picture.cells[at]));
       } else {
-        EXPECT_EQ(picture.most[at], most);
+        EXPECT_EQ(picture.cells[at], most);
       }
-      EXPECT_NEAR(picture.mean[at], sum / count, 1e-6);
+      EXPECT_NEAR(mean.cells[at], sum / count, 1e-6);
     }
   }
 }
@@ -155,32 +158,74 @@ TEST(Pool, AgreesWithAPlainLoop) {
 TEST(Pool, ShowsTransposedSlicesAndDistances) {
   const Example e = example({30, 20}, 7);
   const Picture picture =
-      pool(e.pair(), {1, 0, {0, 0}, Layer::distance}, {0, 0, 20, 30}, 1).value();
-  EXPECT_EQ(picture.most[3 * 30 + 7], static_cast<float>(e.apart(7 * 20 + 3)));
+      pool(e.pair(), {1, 0, {0, 0}, Layer::distance, Pooling::most}, {0, 0, 20, 30}, 1).value();
+  EXPECT_EQ(picture.cells[3 * 30 + 7], static_cast<float>(e.apart(7 * 20 + 3)));
 }
 
 TEST(Pool, SaysWhatDoesNotFit) {
   const Example e = example({4, 5}, 8);
-  const Slice slice{0, 1, {0, 0}, Layer::a};
+  const Slice slice{0, 1, {0, 0}, Layer::a, Pooling::most};
   EXPECT_EQ(pool(e.pair(), slice, {0, 0, 5, 5}, 1).error().message(),
             "the rectangle lies outside the slice of 4 × 5");
-  EXPECT_EQ(pool(e.pair(), {0, 0, {0, 0}, Layer::a}, {}, 1).error().message(),
+  EXPECT_EQ(pool(e.pair(), {0, 0, {0, 0}, Layer::a, Pooling::most}, {}, 1).error().message(),
             "a slice needs two different axes of [4, 5]");
   EXPECT_FALSE(pool(e.pair(), slice, {UINT64_MAX, 0, 2, 2}, 1).ok());
 }
 
+TEST(Pool, OfXAndMinusXShowsX) {
+  const Example e{{1, 4}, {-2, 2, -0.0F, 0}, {-2, 2, -3, 1}};
+  const Slice slice{0, 1, {0, 0}, Layer::a, Pooling::most};
+  EXPECT_EQ(pool(e.pair(), slice, {0, 0, 1, 4}, 2).value().cells, (std::vector<float>{2, 0}));
+}
+
+// Rows wider than what is pooled at a time, and values that no float holds.
+TEST(Pool, WideRowsOfDoublesAndIntegers) {
+  std::vector<double> values(40'000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i)) * 9;
+  values[33'333] = -1e300;
+  std::string memory(values.size() * 8, '\0');
+  std::memcpy(memory.data(), values.data(), memory.size());
+  const ByteSource source(bytes_of(std::move(memory)));
+  const View view = contiguous_view(DType::f64, {1, 40'000}, source).value();
+  const Slice slice{0, 1, {0, 0}, Layer::a, Pooling::most};
+  const Picture picture = pool({view, view, {}, {}}, slice, {0, 0, 1, 40'000}, 4).value();
+  for (std::size_t cell = 0; cell < 10'000; ++cell) {
+    double most = 0;
+    for (std::size_t i = 4 * cell; i < 4 * cell + 4; ++i)
+      if (std::abs(values[i]) > std::abs(most)) most = values[i];
+    ASSERT_EQ(picture.cells[cell], static_cast<float>(most)) << cell;
+  }
+}
+
+TEST(Glance, SeesTheMiddleOfEachCell) {
+  Example e = example({64, 200}, 10);
+  const Slice slice{0, 1, {0, 0}, Layer::b, Pooling::most};
+  const Picture picture = glance(e.pair(), slice, {0, 0, 64, 200}, 64).value();
+  ASSERT_EQ(picture.cells.size(), 4U);
+  float most = 0;
+  for (std::size_t i = 32 * 200 + 64 + 16; i < 32 * 200 + 64 + 48; ++i)
+    if (std::abs(e.b[i]) > std::abs(most)) most = e.b[i];
+  EXPECT_EQ(picture.cells[1], most);
+  EXPECT_EQ(glance(e.pair(), slice, {0, 0, 64, 200}, 1).value().cells,
+            pool(e.pair(), slice, {0, 0, 64, 200}, 1).value().cells);
+}
+
 TEST(Pyramid, EachLevelIsThePooledSlice) {
   const Example e = example({700, 300}, 9);
-  const Slice slice{0, 1, {0, 0}, Layer::distance};
-  const std::vector<Picture> pictures = pyramid(e.pair(), slice).value();
-  ASSERT_EQ(pictures.size(), 3U);
-  EXPECT_EQ(pictures[0].pool, 1U);
-  EXPECT_EQ(pictures[2].rows, 175U);
-  for (const Picture& picture : pictures) {
-    const Picture direct = pool(e.pair(), slice, {0, 0, 700, 300}, picture.pool).value();
-    EXPECT_EQ(picture.most, direct.most);
-    for (std::size_t i = 0; i < direct.mean.size(); ++i)
-      EXPECT_NEAR(picture.mean[i], direct.mean[i], 1e-6);
+  constexpr Layer kLayers[] = {Layer::a, Layer::distance};
+  for (const Pooling pooling : {Pooling::most, Pooling::mean}) {
+    Slice slice{0, 1, {0, 0}, Layer::b, pooling};
+    const std::vector<Picture> pictures = pyramid(e.pair(), slice, kLayers).value();
+    ASSERT_EQ(pictures.size(), 6U);
+    EXPECT_EQ(pictures[0].pool, 1U);
+    EXPECT_EQ(pictures[2].rows, 175U);
+    EXPECT_EQ(pictures[3].layer, Layer::distance);
+    for (const Picture& picture : pictures) {
+      slice.layer = picture.layer;
+      const Picture direct = pool(e.pair(), slice, {0, 0, 700, 300}, picture.pool).value();
+      for (std::size_t i = 0; i < direct.cells.size(); ++i)
+        ASSERT_NEAR(picture.cells[i], direct.cells[i], pooling == Pooling::most ? 0 : 1e-6);
+    }
   }
 }
 

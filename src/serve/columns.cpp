@@ -2,31 +2,29 @@
 
 namespace tensordiff::serve {
 
-void Columns::put_bytes(std::string_view name, std::string_view type, std::string_view bytes) {
-  columns_.push_back({std::string(name), type, data_.size(), bytes.size()});
-  data_ += bytes;
-  data_.resize((data_.size() + 7) / 8 * 8);
+void ColumnCells::add(std::string_view text) {
+  type_ = "str";
+  any_ |= !text.empty();
+  bytes_ += text;
+  ends_.push_back(static_cast<uint32_t>(bytes_.size()));
 }
 
-void Columns::add(std::string_view name, const std::vector<std::string>& values) {
-  std::vector<uint32_t> offsets = {0};
-  std::string text;
-  for (const std::string& value : values) {
-    text += value;
-    offsets.push_back(static_cast<uint32_t>(text.size()));
-  }
-  std::string bytes(reinterpret_cast<const char*>(offsets.data()),
-                    offsets.size() * sizeof(uint32_t));
-  put_bytes(name, "str", bytes += text);
+void Columns::add(std::string_view name, ColumnCells cells) {
+  if (!cells.any_) return;
+  Column column{std::string(name), std::move(cells), bytes_, 0};
+  column.bytes = column.cells.bytes_.size();
+  if (column.cells.type_ == "str") column.bytes += (rows_ + 1) * sizeof(uint32_t);
+  bytes_ += (column.bytes + 7) / 8 * 8;
+  columns_.push_back(std::move(column));
 }
 
-std::string Columns::finish(std::string_view members) const {
+std::string Columns::finish(std::string_view members) {
   JsonWriter json;
   json.begin_object().member("n", uint64_t{rows_}).key("columns").begin_array();
   for (const Column& column : columns_)
     json.begin_object()
         .member("name", column.name)
-        .member("type", column.type)
+        .member("type", column.cells.type_)
         .member("offset", uint64_t{column.offset})
         .member("bytes", uint64_t{column.bytes})
         .end_object();
@@ -34,9 +32,22 @@ std::string Columns::finish(std::string_view members) const {
   header.insert(1, members);
   header.resize((header.size() + 7) / 8 * 8, ' ');
   const auto size = static_cast<uint32_t>(header.size());
-  std::string out = "TDBC";
+  std::string out;
+  out.reserve(8 + header.size() + bytes_);
+  out += "TDBC";
   out.append(reinterpret_cast<const char*>(&size), sizeof size);
-  return out + header + data_;
+  out += header;
+  for (Column& column : columns_) {
+    if (column.cells.type_ == "str") {
+      out.append(sizeof(uint32_t), '\0');  // Texts begin where the last one ends.
+      out.append(reinterpret_cast<const char*>(column.cells.ends_.data()),
+                 column.cells.ends_.size() * sizeof(uint32_t));
+    }
+    out += column.cells.bytes_;
+    out.resize((out.size() + 7) / 8 * 8, '\0');
+    column.cells = {};  // There may be very many rows.
+  }
+  return out;
 }
 
 }  // namespace tensordiff::serve

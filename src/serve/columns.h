@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,36 +15,51 @@ namespace tensordiff::serve {
 
 inline constexpr std::string_view kColumnsType = "application/vnd.tensordiff.columns";
 
+// The cells of one column, as they come; all of one type.
+class ColumnCells {
+ public:
+  void add(uint8_t value) { put("u8", value); }
+  void add(uint32_t value) { put("u32", value); }
+  void add(int32_t value) { put("i32", value); }
+  void add(double value) { put("f64", value, !std::isnan(value)); }
+  void add(std::string_view text);
+
+ private:
+  friend class Columns;
+  template <class T>
+  void put(std::string_view type, T value, bool any = true) {
+    type_ = type;
+    any_ |= any;
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+
+  std::string_view type_;
+  bool any_ = false;  // Whether a row has something: a number, a letter.
+  std::string bytes_;
+  std::vector<uint32_t> ends_;  // Of texts.
+};
+
 class Columns {
  public:
   explicit Columns(std::size_t rows) : rows_(rows) {}
 
-  // Each of as many values as there are rows.
-  void add(std::string_view name, const std::vector<uint8_t>& values) { put(name, "u8", values); }
-  void add(std::string_view name, const std::vector<uint32_t>& values) { put(name, "u32", values); }
-  void add(std::string_view name, const std::vector<int32_t>& values) { put(name, "i32", values); }
-  void add(std::string_view name, const std::vector<double>& values) { put(name, "f64", values); }
-  void add(std::string_view name, const std::vector<std::string>& values);
+  // As many cells as there are rows. A column in which no row has anything is left out: before
+  // rows are measured these are most.
+  void add(std::string_view name, ColumnCells cells);
 
-  // `members` stand in the header before the rest: "\"rev\":3,".
-  std::string finish(std::string_view members) const;
+  // The whole table, once. `members` stand in its header before the rest: "\"rev\":3,".
+  std::string finish(std::string_view members);
 
  private:
   struct Column {
     std::string name;
-    std::string_view type;
-    std::size_t offset, bytes;
+    ColumnCells cells;
+    std::size_t offset = 0, bytes = 0;
   };
-  template <class T>
-  void put(std::string_view name, std::string_view type, const std::vector<T>& values) {
-    put_bytes(name, type,
-              {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
-  }
-  void put_bytes(std::string_view name, std::string_view type, std::string_view bytes);
 
   std::size_t rows_;
   std::vector<Column> columns_;
-  std::string data_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace tensordiff::serve

@@ -66,6 +66,8 @@ Result<Sessions::Inputs> Sessions::open(const Settings& settings, bool reload) {
     }
     if (side == &settings.a) inputs.a = merged(parts);
     if (side == &settings.b && !parts.empty()) inputs.b = merged(parts);
+    for (const std::string& id : *side)
+      if (const SourcePtr source = sources_.find(id)) source->let_go();
   }
   inputs.files = files.text();
   return inputs;

@@ -159,23 +159,23 @@ Reply get_source_tensors(const Call& call) {
   if (const Target target = source_of(call, source); target.failure) return *target.failure;
   const Result<Source::Opened> opened = source->open(call.app.sources.options());
   if (!opened.ok()) return problem(422, opened.error().message());
-  std::vector<std::string> names, dtypes, shapes, faults;
-  std::vector<double> elements, bytes;
-  for (const Tensor& tensor : opened.value().catalog->tensors) {
-    names.push_back(valid_utf8(tensor.name));
-    dtypes.emplace_back(tensordiff::name_of(tensor.view.dtype));
-    shapes.push_back(comma_text(tensor.view.shape));
-    elements.push_back(static_cast<double>(tensor.elements()));
-    bytes.push_back(static_cast<double>(tensor.bytes()));
-    faults.push_back(valid_utf8(tensor.fault));
+  const std::vector<Tensor>& tensors = opened.value().catalog->tensors;
+  ColumnCells names, dtypes, shapes, elements, bytes, faults;
+  for (const Tensor& tensor : tensors) {
+    names.add(valid_utf8(tensor.name));
+    dtypes.add(tensordiff::name_of(tensor.view.dtype));
+    shapes.add(comma_text(tensor.view.shape));
+    elements.add(static_cast<double>(tensor.elements()));
+    bytes.add(static_cast<double>(tensor.bytes()));
+    faults.add(valid_utf8(tensor.fault));
   }
-  Columns columns(names.size());
-  columns.add("name", names);
-  columns.add("dtype", dtypes);
-  columns.add("shape", shapes);
-  columns.add("elements", elements);
-  columns.add("bytes", bytes);
-  columns.add("fault", faults);
+  Columns columns(tensors.size());
+  columns.add("name", std::move(names));
+  columns.add("dtype", std::move(dtypes));
+  columns.add("shape", std::move(shapes));
+  columns.add("elements", std::move(elements));
+  columns.add("bytes", std::move(bytes));
+  columns.add("fault", std::move(faults));
   Response response;
   response.type = kColumnsType;
   response.body = columns.finish("");

@@ -1,7 +1,8 @@
 // Pictures of a plane of a pair: what there is of it, and one tile.
 //
 // Tiles near single elements are pooled from the elements under them. Coarser ones would touch too
-// many; they are cut out of pictures of the whole plane, which are made once and kept.
+// many; they are cut out of pictures of the whole plane, which are made once and kept. Until they
+// are, whoever cannot wait gets a rough one, from a few elements of each cell.
 
 #include <algorithm>
 #include <bit>
@@ -22,6 +23,7 @@ struct Plane {
   AlignedPair pair;  // Two axes.
   uint64_t rows = 0, columns = 0;
   std::string key;
+  std::vector<Layer> layers;  // Those that can be told apart.
 };
 
 // A row without a partner is a pair of the one tensor with itself, of which one side is shown.
@@ -32,12 +34,17 @@ Result<Plane> plane_at(const Call& call, const OpenPair& open) {
   const bool only_b = stored && call.query.text("side", a ? "a" : "b") == "b";
   if (only_b) a = b;
   if (!a) return Error("there is no tensor here that can be read");
-  if (stored || !b) b = a;
+  const bool both = !stored && b;
+  if (!both) b = a;
   const Cut cut = TRY(Cut::parse(call.query.text("at"), a->shape));
   Plane plane;
   plane.pair = {plane_of(*a, cut), plane_of(*b, cut), {}, ""};
   plane.rows = plane.pair.a.shape[0];
   plane.columns = plane.pair.a.shape[1];
+  if (both)
+    plane.layers = {Layer::a, Layer::b, Layer::distance};
+  else
+    plane.layers = {only_b ? Layer::b : Layer::a};
   plane.key = fmt::format("{} {} {} {}", open.version, call.query.text("at"), stored, only_b);
   return plane;
 }
@@ -106,7 +113,8 @@ struct Wanted {
   Layer layer = Layer::distance;
   uint64_t pool = 1;
   uint64_t row = 0, column = 0;  // Of the tile, in tiles.
-  bool mean = false;
+  Pooling pooling = Pooling::most;
+  bool rough = false;  // Is good enough for now.
 };
 
 Result<Wanted> wanted_tile(const Call& call, const Plane& plane) {
@@ -129,24 +137,28 @@ Result<Wanted> wanted_tile(const Call& call, const Plane& plane) {
   wanted.column = *column;
   const std::string_view agg = call.query.text("agg", "most");
   if (agg != "most" && agg != "mean") return Error("agg: not most or mean");
-  wanted.mean = agg == "mean";
+  wanted.pooling = agg == "mean" ? Pooling::mean : Pooling::most;
+  wanted.rough = call.query.text("rough") == "1";
   return wanted;
 }
 
-Slice slice_of(const Wanted& wanted) { return {0, 1, {0, 0}, wanted.layer}; }
+Slice slice_of(const Wanted& wanted) { return {0, 1, {0, 0}, wanted.layer, wanted.pooling}; }
 
 struct Tile {
   std::size_t rows = 0, columns = 0;
   std::vector<float> cells;
+  bool rough = false;
 };
 
-Result<Tile> pooled_tile(const Plane& plane, const Wanted& wanted) {
+using Draw = Result<Picture>(const AlignedPair&, const Slice&, const Rectangle&, uint64_t);
+
+Result<Tile> drawn_tile(const Plane& plane, const Wanted& wanted, Draw* draw) {
   const uint64_t side = kTile * wanted.pool;
   Rectangle area{wanted.row * side, wanted.column * side, 0, 0};
   area.rows = std::min(side, plane.rows - area.row);
   area.columns = std::min(side, plane.columns - area.column);
-  Picture picture = TRY(pool(plane.pair, slice_of(wanted), area, wanted.pool));
-  return Tile{picture.rows, picture.columns, std::move(wanted.mean ? picture.mean : picture.most)};
+  Picture picture = TRY(draw(plane.pair, slice_of(wanted), area, wanted.pool));
+  return Tile{picture.rows, picture.columns, std::move(picture.cells), draw == glance};
 }
 
 // Out of the picture of the whole plane.
@@ -156,28 +168,40 @@ Tile cut_tile(const Picture& picture, const Wanted& wanted) {
   Tile tile;
   tile.rows = std::min(kTile, picture.rows - row);
   tile.columns = std::min(kTile, picture.columns - column);
-  const std::vector<float>& cells = wanted.mean ? picture.mean : picture.most;
   for (std::size_t i = 0; i < tile.rows; ++i) {
     const auto line =
-        cells.begin() + static_cast<std::ptrdiff_t>((row + i) * picture.columns + column);
+        picture.cells.begin() + static_cast<std::ptrdiff_t>((row + i) * picture.columns + column);
     tile.cells.insert(tile.cells.end(), line, line + static_cast<std::ptrdiff_t>(tile.columns));
   }
   return tile;
 }
 
+// All layers in one pass over the elements: whoever looks at one looks at the others too. Means are
+// seldom asked for, and made for one layer alone.
+Result<PicturesPtr> pictures_of(App& app, const Plane& plane, const Wanted& wanted) {
+  const bool all =
+      wanted.pooling == Pooling::most && std::ranges::count(plane.layers, wanted.layer);
+  const std::vector<Layer> layers = all ? plane.layers : std::vector{wanted.layer};
+  const std::string key = all ? plane.key
+                              : fmt::format("{} {} {}", plane.key, static_cast<int>(wanted.layer),
+                                            static_cast<int>(wanted.pooling));
+  if (wanted.rough && !app.pairs.has_pictures(key)) return PicturesPtr();
+  return app.pairs.pictures(key, [&]() -> Result<std::vector<Picture>> {
+    std::vector<Picture> made = TRY(pyramid(plane.pair, slice_of(wanted), layers));
+    std::erase_if(made, [](const Picture& picture) { return picture.pool <= kPooledDirectly; });
+    return made;
+  });
+}
+
 Result<Tile> make_tile(App& app, const Plane& plane, const Wanted& wanted) {
-  if (wanted.pool <= kPooledDirectly) return pooled_tile(plane, wanted);
-  const std::string key = fmt::format("{} {}", plane.key, static_cast<int>(wanted.layer));
-  const auto make = [&]() -> Result<std::vector<Picture>> {
-    std::vector<Picture> all = TRY(pyramid(plane.pair, slice_of(wanted)));
-    std::erase_if(all, [](const Picture& picture) { return picture.pool <= kPooledDirectly; });
-    return all;
-  };
-  const PicturesPtr pictures = TRY(app.pairs.pictures(key, make));
-  const auto found = std::ranges::find(pictures->levels, wanted.pool, &Picture::pool);
+  if (wanted.pool <= kPooledDirectly) return drawn_tile(plane, wanted, pool);
+  const PicturesPtr pictures = TRY(pictures_of(app, plane, wanted));
+  if (!pictures) return drawn_tile(plane, wanted, glance);
+  for (const Picture& picture : pictures->levels)
+    if (picture.pool == wanted.pool && picture.layer == wanted.layer)
+      return cut_tile(picture, wanted);
   // Between what is pooled directly and the finest picture of a very large plane.
-  if (found == pictures->levels.end()) return pooled_tile(plane, wanted);
-  return cut_tile(*found, wanted);
+  return drawn_tile(plane, wanted, wanted.rough ? glance : pool);
 }
 
 }  // namespace
@@ -210,7 +234,8 @@ Reply get_tile(const Call& call) {
   response.headers = {{"X-Shape", fmt::format("{},{}", tile.rows, tile.columns)},
                       {"X-Dtype", "f32"},
                       {"X-Nan", std::to_string(nans)}};
-  if (version)
+  if (tile.rough) response.headers.push_back({"X-Rough", "1"});
+  if (version && !tile.rough)
     response.headers.push_back({"Cache-Control", "private, max-age=31536000, immutable"});
   return response;
 }

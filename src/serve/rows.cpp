@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "base/text.h"
 #include "serve/columns.h"
@@ -170,12 +171,26 @@ std::string head(const SessionState& state, std::optional<uint64_t> since) {
                      sends_all(state, since));
 }
 
-template <class Number>
-std::vector<Number> numbers(const std::vector<Row>& rows, const RowColumn& column) {
-  std::vector<Number> values;
-  values.reserve(rows.size());
-  for (const Row& row : rows) values.push_back(static_cast<Number>(column.number(row)));
-  return values;
+void append(const RowColumn& column, std::span<const Row> rows, ColumnCells& cells) {
+  for (const Row& row : rows) {
+    switch (column.type) {
+      case T::u8:
+        cells.add(static_cast<uint8_t>(column.number(row)));
+        break;
+      case T::u32:
+        cells.add(static_cast<uint32_t>(column.number(row)));
+        break;
+      case T::i32:
+        cells.add(static_cast<int32_t>(column.number(row)));
+        break;
+      case T::f64:
+        cells.add(column.number(row));
+        break;
+      case T::str:
+        cells.add(column.text(row));
+        break;
+    }
+  }
 }
 
 void write_cell(JsonWriter& json, const RowColumn& column, const Row& row) {
@@ -230,28 +245,15 @@ std::vector<std::string_view> row_columns() {
 
 std::string rows_as_columns(const SessionState& state, std::optional<uint64_t> since) {
   const std::vector<Row> rows = changed_rows(state, since);
-  Columns columns(rows.size());
-  for (const RowColumn& column : kColumns) {
-    switch (column.type) {
-      case T::u8:
-        columns.add(column.name, numbers<uint8_t>(rows, column));
-        break;
-      case T::u32:
-        columns.add(column.name, numbers<uint32_t>(rows, column));
-        break;
-      case T::i32:
-        columns.add(column.name, numbers<int32_t>(rows, column));
-        break;
-      case T::f64:
-        columns.add(column.name, numbers<double>(rows, column));
-        break;
-      case T::str:
-        std::vector<std::string> texts;
-        for (const Row& row : rows) texts.push_back(column.text(row));
-        columns.add(column.name, texts);
-        break;
-    }
+  // A row is large: all columns of a few of them, before they leave the cache, then of the next.
+  constexpr std::size_t kRowsAtOnce = 64;
+  std::vector<ColumnCells> cells(std::size(kColumns));
+  for (std::size_t first = 0; first < rows.size(); first += kRowsAtOnce) {
+    const auto some = std::span(rows).subspan(first, std::min(kRowsAtOnce, rows.size() - first));
+    for (std::size_t i = 0; i < cells.size(); ++i) append(kColumns[i], some, cells[i]);
   }
+  Columns columns(rows.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) columns.add(kColumns[i].name, std::move(cells[i]));
   return columns.finish(head(state, since));
 }
 

@@ -82,10 +82,20 @@ TEST(Multipart, FindsFilesAndFields) {
 }
 
 TEST(Columns, AlignsEachArray) {
+  ColumnCells status, name, none, unset, x;
+  for (const int row : {0, 1}) {
+    status.add(static_cast<uint8_t>(row));
+    name.add(row == 0 ? std::string_view("a") : "größe");
+    none.add(std::string_view());
+    unset.add(std::nan(""));
+    x.add(row + 1.5);
+  }
   Columns columns(2);
-  columns.add("status", std::vector<uint8_t>{1, 2});
-  columns.add("name", std::vector<std::string>{"a", "größe"});
-  columns.add("x", std::vector<double>{1.5, 2.5});
+  columns.add("status", status);
+  columns.add("name", name);
+  columns.add("none", none);
+  columns.add("unset", unset);
+  columns.add("x", x);
   const std::string bytes = columns.finish("\"rev\":3,");
   EXPECT_TRUE(bytes.starts_with("TDBC"));
   uint32_t size = 0;
@@ -94,6 +104,7 @@ TEST(Columns, AlignsEachArray) {
   const Json header = Json::parse(bytes.substr(8, size)).value();
   EXPECT_EQ(header["rev"].u64(), 3U);
   EXPECT_EQ(header["n"].u64(), 2U);
+  ASSERT_EQ(header["columns"].array().size(), 3U) << "what no row has anything in is left out";
   const Json& last = header["columns"][2];
   EXPECT_EQ(*last["offset"].u64() % 8, 0U);
   double value = 0;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::chrono::seconds kLookAgain{1};
 constexpr std::size_t kProblemsMax = 1000;
+constexpr std::size_t kTensorsKept = 20'000;  // They take some 10 MB, and a moment to open again.
 
 struct FileFacts {
   std::string name;
@@ -99,6 +100,12 @@ Result<Source::Opened> Source::load(const OpenOptions& options) {
   }
   Catalog catalog = std::move(read).value();
   catalog.path = name_;
+  opened.format = catalog.format;
+  opened.tensors = catalog.tensors.size();
+  opened.bytes = catalog.bytes();
+  opened.elements = catalog.elements();
+  opened.problems = catalog.problems;
+  if (opened.problems.size() > kProblemsMax) opened.problems.resize(kProblemsMax);
   opened.catalog = std::make_shared<const Catalog>(std::move(catalog));
   give_back_memory();
   opened_ = opened;
@@ -118,6 +125,17 @@ Result<Source::Opened> Source::reopen(const OpenOptions& options) {
   return load(options);
 }
 
+Result<Source::Opened> Source::facts(const OpenOptions& options) {
+  const std::lock_guard lock(mutex_);
+  if (!opened_.fingerprint.empty()) return opened_;
+  return load(options);
+}
+
+void Source::let_go() {
+  const std::lock_guard lock(mutex_);
+  if (opened_.tensors > kTensorsKept) opened_.catalog.reset();
+}
+
 std::string Source::fingerprint() {
   const std::lock_guard lock(mutex_);
   const auto now = std::chrono::steady_clock::now();
@@ -132,7 +150,7 @@ std::string_view Source::state() {
   const std::string now = fingerprint();
   if (now.empty()) return "gone";
   const std::lock_guard lock(mutex_);
-  return opened_.catalog && opened_.fingerprint != now ? "stale" : "ready";
+  return !opened_.fingerprint.empty() && opened_.fingerprint != now ? "stale" : "ready";
 }
 
 Result<void> Sources::load() {
@@ -187,22 +205,20 @@ void write_source(JsonWriter& json, Source& source, const OpenOptions& options) 
   json.member("kind", source.upload() ? "upload" : "path").key("path");
   source.upload() ? json.null() : json.value(source.path());
   const std::string_view state = source.state();
-  const Result<Source::Opened> opened = source.open(options);
-  if (!opened.ok()) {
+  const Result<Source::Opened> facts = source.facts(options);
+  if (!facts.ok()) {
     for (const char* key : {"format", "files", "bytes", "tensors", "elements"})
       json.key(key).null();
     json.member("state", state == "gone" ? state : "unreadable").key("problems").begin_array();
-    json.begin_object().member("where", "").member("message", opened.error().message());
+    json.begin_object().member("where", "").member("message", facts.error().message());
     json.end_object().end_array().end_object();
     return;
   }
-  const Catalog& catalog = *opened.value().catalog;
-  json.member("format", catalog.format).member("files", opened.value().files);
-  json.member("bytes", catalog.bytes()).member("tensors", uint64_t{catalog.tensors.size()});
-  json.member("elements", catalog.elements()).member("state", state).key("problems");
-  std::vector<Problem> problems = catalog.problems;
-  if (problems.size() > kProblemsMax) problems.resize(kProblemsMax);
-  write_problems(json, problems);
+  const Source::Opened& known = facts.value();
+  json.member("format", known.format).member("files", known.files).member("bytes", known.bytes);
+  json.member("tensors", known.tensors).member("elements", known.elements);
+  json.member("state", state).key("problems");
+  write_problems(json, known.problems);
   json.end_object();
 }
 

@@ -47,14 +47,20 @@ class Source {
   bool upload() const { return upload_; }
 
   struct Opened {
-    std::shared_ptr<const Catalog> catalog;
-    std::string fingerprint;  // Of the files when they were opened.
-    uint64_t files = 0;
+    std::shared_ptr<const Catalog> catalog;  // Never nothing, but in facts().
+    std::string fingerprint;                 // Of the files when they were opened.
+    std::string format;
+    uint64_t files = 0, tensors = 0, bytes = 0, elements = 0;
+    std::vector<Problem> problems;
   };
   // What it holds; opens it where that was not done yet.
   Result<Opened> open(const OpenOptions& options);
   // Opens it again if its files changed.
   Result<Opened> reopen(const OpenOptions& options);
+  // What is known of it without its tensors, which may be gone: `catalog` may be nothing.
+  Result<Opened> facts(const OpenOptions& options);
+  // Somebody has a copy of its tensors. Where there are very many, one is enough.
+  void let_go();
   // Its files as they are now; looks at the disk at most once a second.
   std::string fingerprint();
   std::string_view state();  // "ready", "stale", "gone"

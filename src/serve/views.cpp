@@ -18,8 +18,7 @@ constexpr std::size_t kPictureBytesMax = 96 << 20;
 
 std::size_t bytes_of_pictures(const Pictures& pictures) {
   std::size_t bytes = 0;
-  for (const Picture& picture : pictures.levels)
-    bytes += (picture.most.size() + picture.mean.size()) * sizeof(float);
+  for (const Picture& picture : pictures.levels) bytes += picture.cells.size() * sizeof(float);
   return bytes;
 }
 
@@ -124,6 +123,13 @@ Result<OpenPairPtr> PairCache::open(Sessions& sessions, const SessionPtr& sessio
   pairs_.push_front({key, open});
   if (pairs_.size() > kPairsHeld) pairs_.pop_back();
   return OpenPairPtr(open);
+}
+
+bool PairCache::has_pictures(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto known =
+      std::ranges::find(pictures_, key, [](const PicturesPtr& each) { return each->key; });
+  return known != pictures_.end() && (*known)->made;
 }
 
 Result<PicturesPtr> PairCache::pictures(const std::string& key,

@@ -30,12 +30,12 @@ struct OpenPair {
 };
 using OpenPairPtr = std::shared_ptr<const OpenPair>;
 
-// The pictures of one plane, from the coarse ones on.
+// Pictures of one plane.
 struct Pictures {
   std::string key;
   std::mutex mutex;
   std::atomic<bool> made = false;
-  std::vector<Picture> levels;  // By their pool, ascending.
+  std::vector<Picture> levels;
 };
 using PicturesPtr = std::shared_ptr<Pictures>;
 
@@ -45,6 +45,7 @@ class PairCache {
   // The caller has checked the row. An error when files changed, or cannot be read.
   Result<OpenPairPtr> open(Sessions& sessions, const SessionPtr& session, std::size_t row);
 
+  bool has_pictures(const std::string& key);
   // Those that `make` makes, or made before.
   Result<PicturesPtr> pictures(const std::string& key,
                                const std::function<Result<std::vector<Picture>>()>& make);

@@ -93,7 +93,7 @@ function SessionScreen() {
 export function App() {
   return (
     <>
-      {state.session.value ? <SessionScreen /> : <OpenScreen />}
+      {state.session.value ? <SessionScreen /> : !state.opening.value && <OpenScreen />}
       <Banner />
       <Dialogs />
       <div class="vh" aria-live="polite">

@@ -53,6 +53,7 @@ async function start() {
   } catch (error) {
     failed(error);
   }
+  state.opening.value = false;
   keepUrl();
   window.addEventListener('popstate', () => go(location.hash));
   effect(() => {

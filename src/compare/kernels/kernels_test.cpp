@@ -1,36 +1,21 @@
 // Every vector kernel against its plain twin, on every instruction set this machine has.
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <random>
 #include <vector>
 
 #include "compare/kernels/decode.h"
+#include "compare/kernels/test_targets.h"
 #include "compare/kernels/tile.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-// Runs `check` once with each instruction set, best last.
-void on_every_target(const std::function<void(const char* target)>& check) {
-  hwy::SetSupportedTargetsForTest(0);
-  const int64_t all = hwy::SupportedTargets();
-  for (int64_t rest = all; rest != 0; rest &= rest - 1) {
-    const int64_t target = rest & -rest;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    check(hwy::TargetName(target));
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
 
 struct Values {
   std::vector<float> a, b;

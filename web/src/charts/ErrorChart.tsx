@@ -22,7 +22,8 @@ function pointsOf(store: PairStore, metric: string): marks.Point[] {
   const order = store.column('order');
   const rows: number[] = [];
   for (let row = 0; row < store.n; row++) if (store.isPair(row)) rows.push(row);
-  if (order) rows.sort((x, y) => order[x] - order[y]);
+  const isSorted = rows.every((row, i) => i === 0 || !order || order[rows[i - 1]] <= order[row]);
+  if (order && !isSorted) rows.sort((x, y) => order[x] - order[y]);
   return rows.map((row) => ({
     row,
     layer: store.num('layer', row),

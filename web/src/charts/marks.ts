@@ -50,34 +50,44 @@ function drawMark(ctx: CanvasRenderingContext2D, kind: Class, x: number, y: numb
 
 /** What has no value stands on the floor; what is too small or large at the edge. */
 export function heightOf(plot: uPlot, value: number): number {
+  return heights(plot)(value);
+}
+
+/** The same for very many values: what does not change is asked for once. */
+function heights(plot: uPlot): (value: number) => number {
   const { top, height } = plot.bbox;
   const floor = top + height - 4 * px();
-  if (Number.isNaN(value)) return floor;
   const min = plot.scales.y.min ?? 0;
-  const y = value <= min ? floor : plot.valToPos(value, 'y', true);
-  return Math.max(top, Math.min(floor, y));
+  return (value) => {
+    if (Number.isNaN(value) || value <= min) return floor;
+    return Math.max(top, Math.min(floor, plot.valToPos(value, 'y', true)));
+  };
 }
+
+const DRAWN = ['ok', 'close', 'bad', 'nc'] as const;
 
 export function drawPoints(plot: uPlot, points: readonly Point[]) {
   const { ctx } = plot;
   // A few marks may be larger than hundreds.
   const size = px() * (points.length < 120 ? 1.35 : 1);
+  const heightAt = heights(plot);
+  const left = plot.valToPos(0, 'x', true);
+  const step = plot.valToPos(1, 'x', true) - left;
+  // Of marks on one pixel one is seen: a few thousand are drawn, however many pairs there are.
+  const marks = new Map<Class, Map<number, [number, number]>>(
+    DRAWN.map((kind) => [kind, new Map()]),
+  );
+  points.forEach((point, i) => {
+    const [x, y] = [left + step * i, heightAt(point.value)];
+    marks.get(point.kind)?.set(Math.round(x) * 65_536 + Math.round(y), [x, y]);
+  });
   ctx.lineWidth = 1.3 * px();
-  for (const kind of ['ok', 'close', 'bad', 'nc'] as const) {
+  for (const [kind, places] of marks) {
     const colour = ink(kind);
     ctx.fillStyle = colour;
     ctx.strokeStyle = colour;
     ctx.globalAlpha = kind === 'nc' ? 1 : 0.82;
-    // Of marks on one pixel one is seen: a few thousand are drawn, however many pairs there are.
-    const drawn = new Set<number>();
-    points.forEach((point, i) => {
-      if (point.kind !== kind) return;
-      const [x, y] = [plot.valToPos(i, 'x', true), heightOf(plot, point.value)];
-      const pixel = Math.round(x) * 65_536 + Math.round(y);
-      if (drawn.has(pixel)) return;
-      drawn.add(pixel);
-      drawMark(ctx, kind, x, y, size);
-    });
+    for (const [x, y] of places.values()) drawMark(ctx, kind, x, y, size);
   }
   ctx.globalAlpha = 1;
 }

@@ -10,7 +10,7 @@ import * as view from '../store/view';
 import { type Domain, table } from './colour';
 import { composite, type FrameSpec, levelFor, tilesFor } from './frame';
 import { pan, zoomAt } from './move';
-import { type Plane, plane } from './plane';
+import { lost, type Plane, plane } from './plane';
 import { renderer } from './renderer';
 import { cached, fetchTile, tileKey } from './tiles';
 
@@ -54,9 +54,13 @@ function paint(
   spec: FrameSpec,
   domain: Domain,
 ) {
-  const frame = composite(spec, (need) =>
-    cached(tileKey(now.session, now.pair, { ...need, plane: name, at: now.at, v: now.pyramid.v })),
-  );
+  let rough = false;
+  const frame = composite(spec, (need) => {
+    const place = { ...need, plane: name, at: now.at, v: now.pyramid.v };
+    const tile = cached(tileKey(now.session, now.pair, place));
+    rough ||= tile?.rough ?? false;
+    return tile;
+  });
   if (!frame) return;
   node.width = spec.width;
   node.height = spec.height;
@@ -64,6 +68,7 @@ function paint(
   const lut = table(domain.scale, dark.value);
   renderer().paint(node.getContext('2d')!, { frame, width, height, lut, domain });
   node.dataset.level = String(spec.level);
+  node.parentElement!.classList.toggle('rough', rough);
 }
 
 function drawCross(node: HTMLCanvasElement) {
@@ -174,12 +179,15 @@ export function HeatMap({ name, label, domain, blinkTo, children }: MapProps) {
     const signal = requests.current.next();
     paint(node, now, shown, spec, domain);
     const needs = [...placesOf(now, shown, spec), ...(blinkTo ? placesOf(now, blinkTo, spec) : [])];
-    const missing = needs.filter((place) => !cached(tileKey(now.session, now.pair, place)));
+    const missing = needs.filter(
+      (place) => cached(tileKey(now.session, now.pair, place))?.rough !== false,
+    );
     if (missing.length === 0) return;
-    Promise.all(missing.map((place) => fetchTile(now.session, now.pair, place, signal)))
-      .then(() => paint(node, now, shown, spec, domain))
+    const repaint = () => paint(node, now, shown, spec, domain);
+    Promise.all(missing.map((place) => fetchTile(now.session, now.pair, place, signal, repaint)))
+      .then(repaint)
       .catch((error) => {
-        if (!isAbort(error)) node.dataset.error = String(error);
+        if (!isAbort(error)) lost(now, error);
       });
   };
   useSignalEffect(draw);

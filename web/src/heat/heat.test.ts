@@ -44,7 +44,7 @@ test('a large plane takes a coarse level with few tiles', () => {
 test('one bad element among thousands survives', () => {
   const values = new Float32Array(256 * 256);
   values[100 * 256 + 201] = -7;
-  const tile: Tile = { rows: 256, cols: 256, values };
+  const tile: Tile = { rows: 256, cols: 256, values, rough: false };
   const spec = {
     window: window(0, 256, 0, 256),
     width: 10,
@@ -59,7 +59,7 @@ test('one bad element among thousands survives', () => {
 });
 
 test('zoomed in, every cell is equally wide; NaN wins', () => {
-  const tile: Tile = { rows: 1, cols: 2, values: Float32Array.of(1, Number.NaN) };
+  const tile: Tile = { rows: 1, cols: 2, values: Float32Array.of(1, Number.NaN), rough: false };
   const spec = { window: window(0, 1, 0, 2), width: 6, height: 1, level: 0, rows: 1, cols: 2 };
   expect([...composite(spec, () => tile)!]).toEqual([1, 1, 1, Number.NaN, Number.NaN, Number.NaN]);
   expect([...composite({ ...spec, width: 1 }, () => tile)!]).toEqual([Number.NaN]);
@@ -72,7 +72,7 @@ test('a missing tile keeps the old frame', () => {
 
 test('the cache forgets what was not used for longest', () => {
   const cache = new TileCache(32);
-  const tile = () => ({ rows: 1, cols: 4, values: new Float32Array(4) });
+  const tile = () => ({ rows: 1, cols: 4, values: new Float32Array(4), rough: false });
   cache.put('a', tile());
   cache.put('b', tile());
   cache.get('a');

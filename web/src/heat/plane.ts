@@ -2,7 +2,7 @@
 import { computed, effect, signal } from '@preact/signals';
 import { toNumber } from '../fmt/number';
 import * as api from '../net/api';
-import { isAbort, Latest } from '../net/http';
+import { ApiError, isAbort, Latest } from '../net/http';
 import type { Pyramid } from '../net/types';
 import { logScale } from '../store/prefs';
 import * as state from '../store/state';
@@ -20,8 +20,23 @@ export interface Plane {
 export const plane = signal<Plane | null>(null);
 
 const latest = new Latest();
+/** Raised to ask for the pyramid again. */
+const again = signal(0);
+const RETRY_MS = 1000;
+
+/** A tile did not come: the values are others now, or the server is busy or gone for a moment. */
+export function lost(of: Plane, error: unknown) {
+  const isStale = error instanceof ApiError && error.problem.status === 409;
+  setTimeout(
+    () => {
+      if (plane.value === of) again.value++;
+    },
+    isStale ? 100 : RETRY_MS,
+  );
+}
 
 export function followPlane() {
+  let asked = again.peek();
   effect(() => {
     const pair = state.pair.value;
     const session = state.session.value?.id;
@@ -34,7 +49,10 @@ export function followPlane() {
       return;
     }
     const current = plane.peek();
-    if (current?.pair === pair.id && current.at === at && current.pyramid.v === pair.v) return;
+    const isAgain = again.value !== asked;
+    asked = again.value;
+    const isSame = current?.pair === pair.id && current.at === at;
+    if (!isAgain && isSame && current.pyramid.v === pair.v) return;
     const signal = latest.next();
     api
       .pyramid(session, pair.id, at, signal)

@@ -46,16 +46,22 @@ export const tileKey = (session: string, pair: number, t: TilePlace) =>
 
 export const cached = (key: string) => cache.get(key);
 
+/** Puts a tile into the cache. One of a large plane comes twice: rough at once, then as it is. */
 export async function fetchTile(
   session: string,
   pair: number,
   place: TilePlace,
   signal: AbortSignal,
+  onRough: () => void,
 ) {
   const key = tileKey(session, pair, place);
-  const known = cache.get(key);
-  if (known) return known;
-  const tile = await api.tile(session, pair, place, signal);
-  cache.put(key, tile);
-  return tile;
+  const ask = async (rough: boolean) => {
+    const tile = await api.tile(session, pair, { ...place, rough }, signal);
+    cache.put(key, tile);
+    return tile;
+  };
+  const known = cache.get(key) ?? (await ask(true));
+  if (!known.rough) return;
+  onRough();
+  await ask(false);
 }

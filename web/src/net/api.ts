@@ -123,13 +123,22 @@ export interface Tile {
   rows: number;
   cols: number;
   values: Float32Array;
+  /** From a few elements of each cell only. */
+  rough: boolean;
 }
 
-export async function tile(s: string, p: number, t: TilePlace, signal?: Signal): Promise<Tile> {
+export async function tile(
+  s: string,
+  p: number,
+  t: TilePlace & { rough: boolean },
+  signal?: Signal,
+): Promise<Tile> {
   const path = `${at(s, p)}/tile/${t.plane}/${t.level}/${t.ty}/${t.tx}`;
-  const answer = await ask(`${path}?${query({ at: t.at, v: t.v })}`, { signal });
+  const fields = { at: t.at, v: t.v, rough: t.rough ? 1 : undefined };
+  const answer = await ask(`${path}?${query(fields)}`, { signal });
   const [rowCount, cols] = numbersOf(answer.headers.get('X-Shape'));
-  return { rows: rowCount, cols, values: new Float32Array(await answer.arrayBuffer()) };
+  const values = new Float32Array(await answer.arrayBuffer());
+  return { rows: rowCount, cols, values, rough: answer.headers.has('X-Rough') };
 }
 
 export interface Upload {

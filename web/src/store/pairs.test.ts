@@ -32,6 +32,18 @@ test('a later answer changes only its rows', () => {
   ]);
 });
 
+test('a column that is left out has nothing in any row', () => {
+  const store = new PairStore();
+  const { ratio: _, message: __, ...bare } = rows[0];
+  store.take(columnsOf([bare, { ...bare, id: 9 }]));
+  expect([store.num('ratio', 0), store.text('message', 0)]).toEqual([Number.NaN, '']);
+  store.take({ ...columnsOf([rows[1]], 2), full: false });
+  expect([store.num('ratio', 1), store.text('message', 1)]).toEqual([4.4, 'x']);
+  expect([store.num('ratio', 0), store.text('message', 0)]).toEqual([Number.NaN, '']);
+  store.take({ ...columnsOf([{ ...bare, id: 9 }], 3), full: false });
+  expect([store.num('ratio', 1), store.text('message', 1)]).toEqual([Number.NaN, '']);
+});
+
 test('a row that is not known is passed over', () => {
   const store = new PairStore();
   store.take(columnsOf(rows));

@@ -37,15 +37,24 @@ export class PairStore {
   }
 
   private patch(columns: Columns) {
-    const ids = columns.numbers.get('id')!;
-    for (let i = 0; i < columns.n; i++) {
-      const row = this.rowById.get(ids[i]);
-      if (row === undefined) continue;
-      for (const [name, values] of columns.numbers) {
-        const mine = this.numbers.get(name);
-        if (mine) mine[row] = values[i];
-      }
-      for (const [name, texts] of columns.strings) this.patchText(name, row, texts.at(i));
+    const ids = columns.numbers.get('id') ?? new Uint32Array(0);
+    const rows = Int32Array.from(ids, (id) => this.rowById.get(id) ?? -1);
+    // A column that is not there has nothing in any row.
+    for (const name of columns.numbers.keys())
+      if (!this.numbers.has(name))
+        this.numbers.set(name, new Float64Array(this.n).fill(Number.NaN));
+    for (const [name, mine] of this.numbers) {
+      const values = columns.numbers.get(name);
+      rows.forEach((row, i) => {
+        if (row >= 0) mine[row] = values ? values[i] : Number.NaN;
+      });
+    }
+    const names = [columns.strings, this.strings, this.changed].flatMap((each) => [...each.keys()]);
+    for (const name of new Set(names)) {
+      const texts = columns.strings.get(name);
+      rows.forEach((row, i) => {
+        if (row >= 0) this.patchText(name, row, texts?.at(i) ?? '');
+      });
     }
   }
 

@@ -43,7 +43,7 @@ const OPEN_ALL_MAX = 30;
 /** Long lists start closed, but for the group of the pair that is open. */
 export function closeGroups(store: PairStore, pair: number | null) {
   if (store.n <= OPEN_ALL_MAX) return;
-  const labels = new Set(state.flat.value.groups.map((group) => group.label));
+  const labels = new Set(state.grouped.value.groups.map((group) => group.label));
   const row = pair === null ? -1 : store.row(pair);
   if (row >= 0) labels.delete(labelOf(store, row, state.look.value));
   if (labels.size > 0) state.closed.value = labels;
@@ -59,6 +59,9 @@ export async function openSession(id: string, pair: number | null = null) {
       api.rows(id, null, signal),
     ]);
     store.take(columns);
+    const known = pair !== null && store.row(pair) >= 0;
+    const first = known ? pair : firstPair(session, store);
+    // In one go: the page is drawn once, as it will stay.
     batch(() => {
       state.connected.value = true;
       state.store.value = store;
@@ -67,12 +70,10 @@ export async function openSession(id: string, pair: number | null = null) {
       state.rowsRev.value++;
       state.chosenA.value = null;
       state.chosenB.value = null;
+      showUseful(session, pair === null);
+      closeGroups(store, first);
+      state.openPair.value = first;
     });
-    showUseful(session, pair === null);
-    const known = pair !== null && store.row(pair) >= 0;
-    const first = known ? pair : firstPair(session, store);
-    closeGroups(store, first);
-    state.openPair.value = first;
     follow(session, first === null || !known);
   } catch (error) {
     if (!isAbort(error)) failed(error);

@@ -4,12 +4,13 @@ import type { Health, Pair, Session } from '../net/types';
 import { parseFilter } from '../tree/filter';
 import {
   type Flat,
-  flatten,
   type GroupBy,
+  group,
   type Held,
   hold,
   isOld,
   type Look,
+  layOut,
   type SortBy,
 } from '../tree/flatten';
 import { PairStore } from './pairs';
@@ -17,6 +18,8 @@ import { CLASSES, type Class } from './status';
 
 export const health = signal<Health | null>(null);
 export const session = signal<Session | null>(null);
+/** Until it is known whether there is a session to show, nothing is. */
+export const opening = signal(true);
 /** One store for each open session; `rowsRev` says that its rows changed. */
 export const store = signal(new PairStore());
 export const rowsRev = signal(0);
@@ -53,13 +56,14 @@ export const look = computed<Look>(() => ({
   sort: sortBy.value,
   filter: filter.value,
   classes: classes.value,
-  closed: closed.value,
 }));
 
-export const flat = computed<Flat>(() => {
+/** Made anew only when rows or their arrangement change: to open a group is quicker. */
+export const grouped = computed(() => {
   rowsRev.value;
-  return flatten(store.value, look.value);
+  return group(store.value, look.value);
 });
+export const flat = computed<Flat>(() => layOut(grouped.value, closed.value));
 
 /** The pair that is open on the right, by its number. */
 export const openPair = signal<number | null>(null);

@@ -55,7 +55,6 @@ export interface Look {
   sort: SortBy;
   filter: Filter;
   classes: ReadonlySet<Class>;
-  closed: ReadonlySet<string>;
 }
 
 export const ALL_PAIRS = 'all pairs';
@@ -153,11 +152,19 @@ function sorted(rows: Uint32Array, compare: (x: number, y: number) => number): U
   return rows;
 }
 
-export function flatten(store: PairStore, look: Look): Flat {
+/** All groups with their rows, whether they are closed or not. */
+export interface Grouped {
+  groups: Group[];
+  /** Of each group. Without groups one list, which is of none. */
+  rows: ArrayLike<number>[];
+  shown: number;
+  hidden: Record<Class, number>;
+}
+
+export function group(store: PairStore, look: Look): Grouped {
   const hidden = { ok: 0, close: 0, bad: 0, nc: 0, na: 0 };
   const rows = sorted(gather(store, look, hidden), comparer(store, look));
-  if (look.group === 'none')
-    return { codes: Int32Array.from(rows), groups: [], shown: rows.length, hidden };
+  if (look.group === 'none') return { groups: [], rows: [rows], shown: rows.length, hidden };
 
   // Groups come in the order of their first row, so a sort of rows is a sort of groups too.
   const members = new Map<string, number[]>();
@@ -167,12 +174,23 @@ export function flatten(store: PairStore, look: Look): Flat {
     if (list) list.push(row);
     else members.set(label, [row]);
   }
-  const codes: number[] = [];
-  const groups: Group[] = [];
-  for (const [label, list] of members) {
-    codes.push(-groups.length - 1);
-    groups.push(summarise(store, label, list));
-    if (!look.closed.has(label)) for (const row of list) codes.push(row);
-  }
-  return { codes: Int32Array.from(codes), groups, shown: rows.length, hidden };
+  const groups = [...members].map(([label, list]) => summarise(store, label, list));
+  return { groups, rows: [...members.values()], shown: rows.length, hidden };
+}
+
+export function layOut(
+  { groups, rows, shown, hidden }: Grouped,
+  closed: ReadonlySet<string>,
+): Flat {
+  const open = (i: number) => i >= groups.length || !closed.has(groups[i].label);
+  const count = rows.reduce((sum, list, i) => sum + (open(i) ? list.length : 0), groups.length);
+  const codes = new Int32Array(count);
+  let n = 0;
+  rows.forEach((list, i) => {
+    if (i < groups.length) codes[n++] = -i - 1;
+    if (!open(i)) return;
+    codes.set(list, n);
+    n += list.length;
+  });
+  return { codes, groups, shown, hidden };
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { columnsOf, PairStore } from '../store/pairs';
 import { CLASSES } from '../store/status';
 import { parseFilter, passes, shapeFits } from './filter';
-import { bandOf, flatten, hold, isOld, type Look } from './flatten';
+import { bandOf, group, hold, isOld, type Look, layOut } from './flatten';
 import { groupAbove, moveFocus } from './keys';
 
 const row = (
@@ -53,9 +53,11 @@ const look = (more: Partial<Look> = {}): Look => ({
   sort: 'order',
   filter: parseFilter(''),
   classes: new Set(CLASSES),
-  closed: new Set(),
   ...more,
 });
+
+const flatten = (rows: PairStore, how: Look, closed = new Set<string>()) =>
+  layOut(group(rows, how), closed);
 
 const found = (text: string) => {
   const all = store();
@@ -106,9 +108,7 @@ test('groups in order of their rows, with counts and the worst ratio', () => {
 });
 
 test('closed groups keep their row', () => {
-  expect([...flatten(store(), look({ closed: new Set(['layer 0']) })).codes]).toEqual([
-    -1, -2, 2, 3, -3, 4,
-  ]);
+  expect([...flatten(store(), look(), new Set(['layer 0'])).codes]).toEqual([-1, -2, 2, 3, -3, 4]);
 });
 
 test('chips hide, and say how many', () => {

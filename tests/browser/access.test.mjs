@@ -1,24 +1,7 @@
 // Everyone can use it: keyboard alone, and axe finds nothing, in both themes and sizes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { axeSource, BUGGY, browse, finished, REFERENCE, serve } from './helper.mjs';
-
-const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-
-/** Through the debugger's protocol: the page's own policy lets no other script in. */
-async function axe(page, where) {
-  await page.evaluate(readAxe());
-  const found = await page.evaluate((rules) => axe.run(document, { runOnly: rules }), RULES);
-  const said = found.violations.map((each) => `${where}: ${each.id}: ${each.nodes[0].html.slice(0, 120)}`);
-  assert.deepEqual(said, []);
-}
-
-let source = '';
-import { readFileSync } from 'node:fs';
-const readAxe = () => {
-  source ||= readFileSync(axeSource, 'utf8');
-  return source;
-};
+import { axe, BUGGY, browse, finished, REFERENCE, serve } from './helper.mjs';
 
 for (const size of [[1440, 900], [1024, 768]]) {
   for (const theme of ['light', 'dark']) {
@@ -34,12 +17,24 @@ for (const size of [[1440, 900], [1024, 768]]) {
       await page.keyboard.press('1');
       await page.locator('.v1').waitFor();
       await axe(page, 'values along a line');
-      for (const [key, name] of [['?', 'Keys'], ['Control+k', 'Search'], ['g', 'Go to an index']]) {
-        await page.keyboard.press(key);
-        await page.getByRole('dialog', { name }).waitFor();
-        await axe(page, name);
+      const keys = ['?', 'Control+k', 'g', 'f'].map((key) => () => page.keyboard.press(key));
+      const commands = ['Export', 'Matching and pairings', 'tolerance'].map((name) => async () => {
+        await page.keyboard.press('Control+k');
+        await page.keyboard.type(`>${name}`);
+        await page.keyboard.press('Enter');
+      });
+      for (const open of [...keys, ...commands]) {
+        await open();
+        await page.getByRole('dialog').waitFor();
+        await axe(page, `dialog ${await page.getByRole('dialog').getAttribute('aria-label')}`, '[role=dialog]');
         await page.keyboard.press('Escape');
+        await page.getByRole('dialog').waitFor({ state: 'detached' });
       }
+      for (const view of ['By axis', 'Flat']) {
+        const button = page.getByRole('button', { name: view, exact: true });
+        if (await button.isVisible()) await button.click();
+      }
+      await axe(page, 'other views');
       const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
       assert.equal(wide, false, 'nothing sticks out sideways');
     });

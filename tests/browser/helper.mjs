@@ -1,7 +1,7 @@
 // What the browser tests share: a server of their own, a page, real file drops, made-up files.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,7 +11,6 @@ import { fileURLToPath } from 'node:url';
 const require = createRequire(new URL('../../web/package.json', import.meta.url));
 const { chromium } = require('playwright-core');
 
-export const axeSource = require.resolve('axe-core/axe.min.js');
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 export const program = path.resolve(process.env.TENSORDIFF ?? `${root}build/tensordiff`);
 export const data = (name) => path.join(root, name);
@@ -151,3 +150,16 @@ export const metric = (page, name) =>
   page.locator('.met', { has: page.locator('dt', { hasText: name }) }).locator('dd').first().innerText();
 
 export const row = (page, name) => page.locator('.prow', { has: page.getByText(name, { exact: true }) });
+
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+let axeSource = '';
+
+/** Through the debugger's protocol: the page's own policy lets no other script in. */
+export async function axe(page, where, inside = 'body') {
+  axeSource ||= readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+  await page.evaluate(axeSource);
+  const found = await page.evaluate(
+    ([part, rules]) => axe.run(part === 'body' ? document : part, { runOnly: rules }), [inside, RULES]);
+  const said = found.violations.map((each) => `${where}: ${each.id}: ${each.nodes[0].html.slice(0, 120)}`);
+  assert.deepEqual(said, []);
+}

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { browse, finished, folder, row, safetensors, serve } from './helper.mjs';
+import { axe, browse, finished, folder, REFERENCE, row, safetensors, serve } from './helper.mjs';
 
 const NAN_BITS = Uint16Array.of(0x3f80, 0x7f80, 0xff80, 0x7fc0); // 1, inf, -inf, nan
 
@@ -58,3 +58,18 @@ test('the axes of a pair are said by hand, and it is compared so', async (t) => 
   await page.getByRole('button', { name: 'Find out again' }).click();
   await page.locator('.ph .badge.bad').waitFor();
 });
+
+for (const size of [[1440, 900], [1024, 768]]) {
+  for (const theme of ['light', 'dark']) {
+    test(`axe finds nothing in one file alone at ${size.join('×')}, ${theme}`, async (t) => {
+      const { url } = await serve(t, [REFERENCE]);
+      const page = await browse(t, url, { size, theme });
+      await finished(page);
+      await page.locator('.vt td').first().waitFor();
+      await axe(page, 'a tensor');
+      await page.keyboard.press('1');
+      await page.locator('.v1').waitFor();
+      await axe(page, 'its values along a line');
+    });
+  }
+}

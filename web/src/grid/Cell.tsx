@@ -1,5 +1,6 @@
 // One value. Its place is in data attributes, so that one listener serves the whole grid.
 import { lookOf, type Scale } from './look';
+import { lettersOf } from './state';
 
 interface CellProps {
   side: 'a' | 'b';
@@ -18,9 +19,10 @@ export function Cell({ side, value, a, d, scale, isCursor, y, x }: CellProps) {
   const style: Record<string, string> = {};
   if (look.fill) style.background = look.fill;
   if (look.edge) style['--edge'] = look.edge;
+  const isLong = look.text.length > lettersOf(scale.digits);
   return (
     <td
-      class={`${look.kind} ${look.border} ${isCursor ? 'cur' : ''}`}
+      class={`${look.kind} ${look.border} ${isCursor ? 'cur' : ''} ${isLong ? 'long' : ''}`}
       style={style}
       data-side={side}
       data-y={y}

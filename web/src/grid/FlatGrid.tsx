@@ -8,7 +8,7 @@ import { SideMark } from '../ui/parts';
 import { Cell } from './Cell';
 import { fetchFlat, type Values } from './fetch';
 import { GAP_PX } from './Grid2D';
-import { CELL_PX, flatFrom, HEAD_PX, ROW_PX, scale } from './state';
+import { cellPx, flatFrom, HEAD_PX, ROW_PX, scale } from './state';
 import { hideTip, showTip } from './Tip';
 import { useBox, useFetched } from './use';
 
@@ -84,7 +84,7 @@ export function FlatGrid({ pair }: { pair: Pair }) {
   const { shape, at } = view.sliceA.value;
   const total = elementsOf(shape);
   const sides = pair.a && pair.b ? 2 : 1;
-  const wide = Math.floor((box.width - LABEL_PX - GAP_PX * (sides - 1)) / sides / CELL_PX);
+  const wide = Math.floor((box.width - LABEL_PX - GAP_PX * (sides - 1)) / sides / cellPx());
   const cols = Math.max(1, Math.min(total, wide));
   const rows = Math.max(1, Math.floor((box.height - HEAD_PX) / ROW_PX));
   const cursor = Number(flatOf(at, shape));

@@ -6,7 +6,7 @@ import * as view from '../store/view';
 import { SideMark } from '../ui/parts';
 import { Cell } from './Cell';
 import { fetchWindow, type Values } from './fetch';
-import { CELL_PX, centred, HEAD_PX, keepInside, left, ROW_PX, scale, top } from './state';
+import { cellPx, centred, HEAD_PX, keepInside, left, ROW_PX, scale, top } from './state';
 import { hideTip, showTip } from './Tip';
 import { useBox, useFetched } from './use';
 
@@ -19,7 +19,7 @@ interface Fit {
 }
 
 function fitOf(box: { width: number; height: number }, sides: number, h: number, w: number): Fit {
-  const wide = Math.floor((box.width - LABEL_PX - GAP_PX * (sides - 1)) / sides / CELL_PX);
+  const wide = Math.floor((box.width - LABEL_PX - GAP_PX * (sides - 1)) / sides / cellPx());
   const tall = Math.floor((box.height - HEAD_PX) / ROW_PX);
   return { rows: Math.max(1, Math.min(h, tall)), cols: Math.max(1, Math.min(w, wide)) };
 }

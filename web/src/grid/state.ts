@@ -10,7 +10,9 @@ export const left = signal(0);
 export const flatFrom = signal(0);
 
 export const ROW_PX = 21;
-export const CELL_PX = 52;
+/** Wide enough for a sign, "0.00" and all digits; what is longer is set smaller. */
+export const lettersOf = (shown: number) => shown + 5;
+export const cellPx = () => Math.round(6.3 * lettersOf(digits.value) + 8);
 export const HEAD_PX = 20;
 
 /** The first index of a window that holds `index`, moved as little as possible. */

@@ -37,7 +37,10 @@ function closeFocused(isClosed: boolean) {
   const { codes, groups } = state.flat.value;
   let at = codes.indexOf(code);
   while (at >= 0 && codes[at] >= 0) at--;
-  if (at >= 0) setClosed(groups[-codes[at] - 1].label, isClosed);
+  if (at < 0) return;
+  setClosed(groups[-codes[at] - 1].label, isClosed);
+  // Its rows are gone, and the focus must not be with them.
+  if (isClosed) state.focusCode.value = codes[at];
 }
 
 const showView = (shown: view.ValueView) => () => {

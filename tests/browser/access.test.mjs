@@ -26,7 +26,7 @@ for (const size of [[1440, 900], [1024, 768]]) {
       for (const open of [...keys, ...commands]) {
         await open();
         await page.getByRole('dialog').waitFor();
-        await axe(page, `dialog ${await page.getByRole('dialog').getAttribute('aria-label')}`, '[role=dialog]');
+        await axe(page, `dialog ${await page.getByRole('dialog').getAttribute('aria-label')}`, 'dialog');
         await page.keyboard.press('Escape');
         await page.getByRole('dialog').waitFor({ state: 'detached' });
       }

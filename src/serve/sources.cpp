@@ -228,6 +228,7 @@ Catalog merged(const std::vector<Source::Opened>& parts) {
     const Catalog& more = *part.catalog;
     catalog.format = parts.size() == 1 ? more.format : "several";
     catalog.path += (catalog.path.empty() ? "" : ", ") + more.path;
+    catalog.tensors.reserve(catalog.tensors.size() + more.tensors.size());
     for (Tensor tensor : more.tensors) {
       // A file that holds just one tensor gives it its name, as in a folder.
       if (tensor.name.empty()) tensor.name = fs::path(more.path).stem().string();

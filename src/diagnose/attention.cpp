@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "diagnose/attention_forms.h"
 #include "diagnose/fit.h"
@@ -52,33 +53,48 @@ double dot(std::span<const double> x, std::span<const double> y) {
   return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
+// What one head of one token sees, and by how much: not yet divided by their sum.
+struct Seen {
+  uint64_t begin = 0, end = 0;  // Keys.
+  uint64_t kv = 0;              // The key head.
+  std::vector<double> weight;
+};
+
+Seen seen_by(const AttentionInputs& in, const AttentionForm& form, uint64_t row, uint64_t head) {
+  const uint64_t dim = in.query.features / form.heads, group = form.heads / form.kv_heads;
+  const uint64_t token = row % in.query.tokens, base = row - token;
+  Seen seen;
+  seen.kv = form.tiled ? head % form.kv_heads : head / group;
+  seen.end = end_key(form, token, in.key.tokens);
+  seen.begin = std::min(first_key(form, token), seen.end - 1);
+  const auto query = in.query.row(row).subspan(head * dim, dim);
+  const double slope = form.alibi ? slope_of(head, form.heads) : 0;
+  double most = -INFINITY;
+  for (uint64_t k = seen.begin; k < seen.end; ++k) {
+    const auto key = in.key.row(base + k).subspan(seen.kv * dim, dim);
+    seen.weight.push_back(capped(dot(query, key) * form.scale, form.cap) +
+                          slope * (static_cast<double>(k) - static_cast<double>(token)));
+    most = std::max(most, seen.weight.back());
+  }
+  for (double& value : seen.weight) value = std::exp(value - most);
+  return seen;
+}
+
+void add_times(double factor, const double* from, std::span<double> to) {
+  double* into = to.data();
+  for (std::size_t i = 0; i < to.size(); ++i) into[i] += factor * from[i];
+}
+
 // One head of one token into `out`.
 void attend(const AttentionInputs& in, const AttentionForm& form, uint64_t row, uint64_t head,
             std::span<double> out) {
-  const uint64_t dim = in.query.features / form.heads, dim_v = in.value.features / form.kv_heads;
-  const uint64_t group = form.heads / form.kv_heads;
-  const uint64_t kv = form.tiled ? head % form.kv_heads : head / group;
-  const uint64_t token = row % in.query.tokens, base = row - token;
-  const uint64_t end = end_key(form, token, in.key.tokens);
-  const uint64_t begin = std::min(first_key(form, token), end - 1);
-  const auto query = in.query.row(row).subspan(head * dim, dim);
-  const double slope = form.alibi ? slope_of(head, form.heads) : 0;
-  std::vector<double> weight(end - begin);
-  double most = -INFINITY, sum = 0;
-  for (uint64_t k = begin; k < end; ++k) {
-    const auto key = in.key.row(base + k).subspan(kv * dim, dim);
-    weight[k - begin] = capped(dot(query, key) * form.scale, form.cap) +
-                        slope * (static_cast<double>(k) - static_cast<double>(token));
-    most = std::max(most, weight[k - begin]);
-  }
-  for (double& value : weight) sum += value = std::exp(value - most);
+  const uint64_t dim = in.value.features / form.kv_heads, base = row - row % in.query.tokens;
+  const Seen seen = seen_by(in, form, row, head);
+  const double sum = std::accumulate(seen.weight.begin(), seen.weight.end(), 0.0);
   std::ranges::fill(out, 0.0);
-  for (uint64_t k = begin; k < end; ++k) {
-    const double* value = in.value.row(base + k).data() + kv * dim_v;
-    const double share = weight[k - begin] / sum;
-    double* to = out.data();
-    for (uint64_t i = 0; i < dim_v; ++i) to[i] += share * value[i];
-  }
+  for (uint64_t k = seen.begin; k < seen.end; ++k)
+    add_times(seen.weight[k - seen.begin] / sum, in.value.row(base + k).data() + seen.kv * dim,
+              out);
 }
 
 const Site* input_site(const Run& run, const Site& site, Role last, Role first) {
@@ -211,6 +227,31 @@ std::vector<uint64_t> rows_to_replay(const AttentionInputs& in, uint64_t heads) 
   for (uint64_t k = 0; k < count; ++k)
     rows.push_back(count == 1 ? 0 : k * (in.query.rows() - 1) / (count - 1));
   return rows;
+}
+
+uint64_t nearest_window(const AttentionInputs& in, AttentionForm form, const Matrix& out) {
+  const uint64_t dim = in.value.features / form.kv_heads, last = in.query.tokens - 1;
+  if (dim * form.heads != out.features) return 0;
+  form.window = 0;
+  std::vector<double> gaps(in.key.tokens + 1), made(dim), mean(dim);
+  for (uint64_t head = 0; head < form.heads; ++head) {
+    // From the nearest key on, so that each window is the one before it and one key more.
+    const Seen seen = seen_by(in, form, last, head);
+    const auto expected = out.row(last).subspan(head * dim, dim);
+    std::ranges::fill(made, 0.0);
+    double sum = 0;
+    for (uint64_t k = seen.end; k-- > seen.begin;) {
+      sum += seen.weight[k - seen.begin];
+      add_times(seen.weight[k - seen.begin], in.value.row(k).data() + seen.kv * dim, made);
+      std::ranges::fill(mean, 0.0);
+      add_times(1 / sum, made.data(), mean);
+      const double apart = distance(mean, expected);
+      if (std::isfinite(apart)) gaps[seen.end - k] += apart * apart;
+    }
+  }
+  const auto nearest = std::min_element(gaps.begin() + 1, gaps.end());
+  const auto window = static_cast<uint64_t>(nearest - gaps.begin());
+  return window < in.key.tokens ? window : 0;
 }
 
 double replay_error(const AttentionInputs& in, const AttentionForm& form, const Matrix& out,

@@ -45,6 +45,10 @@ std::vector<uint64_t> rows_to_replay(const AttentionInputs& in, uint64_t heads);
 double replay_error(const AttentionInputs& in, const AttentionForm& form, const Matrix& out,
                     const std::vector<uint64_t>& rows);
 
+// How many tokens the last one of the first sequence sees, as its output tells: the window that
+// brings a form with a mask nearest to it. 0: all of them.
+uint64_t nearest_window(const AttentionInputs& in, AttentionForm form, const Matrix& out);
+
 // Some of the tokens and heads of one side, to compute again.
 struct AttentionProbe {
   AttentionInputs in;  // After RoPE.

@@ -210,6 +210,20 @@ LearntAttention on_all_tokens(const Case& it, const AttentionInputs& in, LearntA
   return search.best;
 }
 
+LearntAttention without_mask(const Case& it, Search search) {
+  return without_rope(it, std::move(search), false);
+}
+
+// A window that nobody told of.
+LearntAttention with_window(const Case& it, Search search) {
+  search.best.left = kWorthTrying;
+  for (AttentionForm form : plausible_heads(it, search.in)) {
+    form.window = nearest_window(search.in, form, search.out);
+    if (form.window > 0) search.consider(form);
+  }
+  return search.best;
+}
+
 }  // namespace
 
 // What a's own form may leave of a's output: f32 dumps leave a few roundoffs, bf16 ones a percent
@@ -255,8 +269,8 @@ std::optional<LearntAttention> learn_form(const Case& it, const AttentionInputs&
     if (learnt.rows.empty() || other.left < kClearlyBetter * learnt.left) learnt = std::move(other);
   }
   if (!learnt.rows.empty()) learnt = on_all_tokens(it, in, std::move(learnt));
-  if (learnt.rows.empty() || learnt.left > own_fit(roundoff))
-    learnt = without_rope(it, {in, it.a}, false);
+  for (const auto& other : {with_window, without_mask})
+    if (learnt.rows.empty() || learnt.left > own_fit(roundoff)) learnt = other(it, {in, it.a});
   if (learnt.rows.empty() || learnt.left > own_fit(roundoff)) return std::nullopt;
   return learnt;
 }

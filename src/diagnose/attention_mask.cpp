@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "diagnose/attention.h"
 #include "diagnose/diagnosis.h"
 
 namespace tensordiff {
 namespace {
-
-constexpr uint64_t kWindowsTried = 512;  // Windows of more tokens are tried in powers of two only.
 
 struct Candidate {
   AttentionForm form;
@@ -40,18 +36,13 @@ std::vector<Candidate> candidates(const AttentionStep& step) {
 
 // The window that fits b's last token best: the one token that every window shortens.
 Candidate best_window(const AttentionStep& step) {
-  AttentionProbe probe = step.longest();
-  const uint64_t tokens = probe.in.key.tokens;
-  probe.rows = {tokens - 1};
-  AttentionForm form = step.form, best = step.form;
-  double least = INFINITY;
-  for (uint64_t window = 1; window < tokens;
-       window = window < kWindowsTried ? window + 1 : window * 2) {
-    form.window = window;
-    const double here = window == step.form.window ? INFINITY : probe.error(form);
-    if (here < least) least = here, best = form;
-  }
-  return {best, fmt::format("b sees only the last {} tokens", best.window)};
+  const AttentionProbe& probe = step.longest();
+  AttentionForm form = step.form;
+  form.heads = probe.heads, form.kv_heads = probe.kv_heads;
+  const uint64_t window = nearest_window(probe.in, form, probe.out);
+  form = step.form;
+  form.window = window;
+  return {form, fmt::format("b sees only the last {} tokens", window)};
 }
 
 std::optional<Explanation> examine(const Case& it) {

@@ -32,10 +32,17 @@ View without_units(View view) {
   return view;
 }
 
+// Sequences one after another, whatever the order that they were dumped in.
+View batch_first(const Case& it, const View& view) {
+  const bool moved = it.run.activations && view.shape.size() > 2 && it.run.extent.batch > 1 &&
+                     view.shape[0] == it.run.extent.tokens && view.shape[1] == it.run.extent.batch;
+  return moved ? by_tokens(view, it.run.extent).view : view;
+}
+
 // The ways to see a: as it is, and with the heads of its last axis apart, as code that forgets to
 // transpose them back does.
 std::vector<View> ways_to_see(const Case& it) {
-  const View a = without_units(it.site.views.a);
+  const View a = without_units(batch_first(it, it.site.views.a));
   std::vector<View> ways = {a};
   if (!it.run.activations || a.shape.empty() || a.shape.size() >= kRankMaxTried) return ways;
   const uint64_t features = a.shape.back();
@@ -65,7 +72,7 @@ double left_at(const View& walked, std::span<const uint64_t> positions,
 }
 
 std::optional<Explanation> examine(const Case& it) {
-  const Result<Reader> reader_b = Reader::open(it.site.views.b);
+  const Result<Reader> reader_b = Reader::open(batch_first(it, it.site.views.b));
   const uint64_t count = it.site.views.a.elements();
   if (!reader_b.ok() || count < 2) return std::nullopt;
   const std::vector<uint64_t> few = sample_positions(count, kFew),

@@ -55,6 +55,7 @@ std::optional<double> factor_of(const Explanation& explanation) {
 bool own_factor(const Case& it, double factor) {
   double least = 1, most = 1;
   for (const std::size_t index : it.site.inputs) {
+    if (!it.run.sites[index].bug()) continue;
     const std::optional<Case> in = make_case(it.run, it.run.sites[index]);
     if (!in) return false;
     const double of_input = factor_between(in->a.values, in->b.values);

@@ -57,7 +57,7 @@ std::optional<Case> make_case(const Run& run, const Site& site) {
   if (!read) return std::nullopt;
   Case& it = *read;
   // It differs otherwise: in ranks that should hold the same, or elsewhere than in what was read.
-  if (it.before == 0) return std::nullopt;
+  if (it.before == 0 && site.comparison.diff.nonfinite_mismatch == 0) return std::nullopt;
   it.floor =
       site.created || site.inputs.empty() ? site.budget : std::max(site.budget, 2 * site.error_in);
   it.rotary = learn_step(it);

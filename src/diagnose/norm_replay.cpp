@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "diagnose/fit.h"
+#include "diagnose/norm_lines.h"
 #include "diagnose/norms.h"
 
 namespace tensordiff {
@@ -36,29 +37,9 @@ struct NormFactors {
   double left = 1;
 };
 
-// Least squares of z = p · x + q · y from its sums.
-struct Pair {
-  double xx = 0, xy = 0, yy = 0, xz = 0, yz = 0;
-
-  void add(double x, double y, double z) {
-    if (!std::isfinite(x + y + z)) return;
-    xx += x * x, xy += x * y, yy += y * y, xz += x * z, yz += y * z;
-  }
-  void solve(double& p, double& q) const {
-    const double determinant = xx * yy - xy * xy;
-    if (determinant > 1e-9 * xx * yy) {
-      p = (yy * xz - xy * yz) / determinant;
-      q = (xx * yz - xy * xz) / determinant;
-    } else {
-      p = xx > 0 && xx >= yy ? xz / xx : 0;
-      q = yy > xx ? yz / yy : 0;
-    }
-  }
-};
-
 void fit_features(const NormParts& parts, NormFactors& fit) {
   for (uint64_t i = 0; i < parts.out.features; ++i) {
-    Pair sums;
+    LeastSquares sums;
     for (uint64_t row = 0; row < parts.out.rows(); ++row)
       sums.add(fit.of_stream[row] * parts.stream.row(row)[i],
                fit.of_branch[row] * parts.branch.row(row)[i], parts.out.row(row)[i]);
@@ -68,7 +49,7 @@ void fit_features(const NormParts& parts, NormFactors& fit) {
 
 void fit_tokens(const NormParts& parts, NormFactors& fit) {
   for (uint64_t row = 0; row < parts.out.rows(); ++row) {
-    Pair sums;
+    LeastSquares sums;
     for (uint64_t i = 0; i < parts.out.features; ++i)
       sums.add(fit.w_stream[i] * parts.stream.row(row)[i],
                fit.w_branch[i] * parts.branch.row(row)[i], parts.out.row(row)[i]);
@@ -303,44 +284,6 @@ std::optional<NormReplay> by_norm_before(const Run& run, const Site& site,
   // A norm that is wrong in itself does not show the stream.
   if (replay && !replay->told && from.stream->created) return std::nullopt;
   return replay;
-}
-
-// A straight line for each feature of x with mean 0 (`centred`) and size 1.
-struct NormLines {
-  bool centred = false;
-  std::vector<double> slope, start;
-};
-
-Matrix unit_tokens(Matrix x, bool centred) {
-  for (uint64_t row = 0; row < x.rows(); ++row) {
-    const std::span<double> token = x.row(row);
-    double mean = 0;
-    for (const double value : token) mean += value / static_cast<double>(token.size());
-    if (centred)
-      for (double& value : token) value -= mean;
-    const double size = norm(token) / std::sqrt(static_cast<double>(token.size()));
-    if (size > 0)
-      for (double& value : token) value /= size;
-  }
-  return x;
-}
-
-Matrix on_lines(const Matrix& unit, const NormLines& lines) {
-  return filled(unit, [&](uint64_t row, uint64_t i) {
-    return lines.slope[i] * unit.row(row)[i] + lines.start[i];
-  });
-}
-
-NormLines lines_between(const Matrix& unit, const Matrix& out, bool centred) {
-  NormLines lines{centred, std::vector<double>(out.features), std::vector<double>(out.features)};
-  for (uint64_t i = 0; i < out.features; ++i) {
-    // Without a mean to take away there is no start either.
-    Pair sums;
-    for (uint64_t row = 0; row < out.rows(); ++row)
-      sums.add(unit.row(row)[i], centred ? 1 : 0, out.row(row)[i]);
-    sums.solve(lines.slope[i], lines.start[i]);
-  }
-  return lines;
 }
 
 // From the stream itself, where it was dumped. `added`: what came to it since.

@@ -50,10 +50,16 @@ double levels_of(std::span<const double> a, std::span<const double> b, double ro
     if (here > 1e-4 * span) gap = std::min(gap, here);
   }
   // The smallest gap is known poorly, and may be of a few steps where levels are many; the span in
-  // steps makes the step exact.
-  for (const double steps : {1.0, 2.0, 3.0}) {
-    const double step = span / std::max(1.0, std::round(steps * span / gap));
-    if (on_grid(a, b, step, roundoff)) return std::round(span / step);
+  // steps makes the step exact. The value next to zero is rounded least, but a grid need not have
+  // a zero.
+  double least = span;
+  for (const double value : values)
+    if (value != 0) least = std::min(least, std::abs(value));
+  for (const double guess : {gap, least}) {
+    for (const double steps : {1.0, 2.0, 3.0}) {
+      const double step = span / std::max(1.0, std::round(steps * span / guess));
+      if (on_grid(a, b, step, roundoff)) return std::round(span / step);
+    }
   }
   return 0;
 }

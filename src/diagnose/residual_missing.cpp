@@ -7,16 +7,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/heads.h"
+#include "diagnose/norm_lines.h"
 #include "diagnose/norm_replay.h"
+#include "diagnose/norms.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr double kWholeTolerance = 0.02;  // How near a whole number the factor lies.
+constexpr uint64_t kTokensMin = 8;        // For two unknowns of each feature.
+constexpr double kAloneMin = 1e-4;
+constexpr double kNotAlone = 0.1;  // What a norm of the branch alone leaves of a's.
 
 bool may_be_summed(const Case& it, const Site& other) {
   const bool near_it = other.layer == it.site.layer ||
@@ -25,13 +32,54 @@ bool may_be_summed(const Case& it, const Site& other) {
          other.views.a.elements() == it.site.views.a.elements();
 }
 
+std::string alone_text(const Case& it) {
+  return fmt::format("b normalises the {} alone: the residual sum is left out",
+                     it.site.role == Role::mlp_norm ? "attention output" : "MLP output");
+}
+
+// What was added to the stream last before a norm reads it.
+const Site* added_before(const Case& it) {
+  const Site* last = nullptr;
+  for (const Site& other : it.run.sites) {
+    if (&other == &it.site) return last && may_be_summed(it, *last) ? last : nullptr;
+    if (reduces_over_ranks(other.role)) last = &other;
+  }
+  return nullptr;
+}
+
+// What a LayerNorm of it leaves of a norm, on one side; nothing where that cannot be told.
+std::optional<double> left_alone(const Case& it, const Site& branch, View AlignedPair::*side) {
+  const Matrix& out = side == &AlignedPair::a ? it.a : it.b;
+  const Result<Matrix> in =
+      read_matrix(branch.views.*side, it.run.extent, it.a.first_token, out.values.size());
+  if (!in.ok() || in.value().values.size() != out.values.size()) return std::nullopt;
+  const Matrix unit = unit_tokens(in.value(), true);
+  const Matrix made = on_lines(unit, lines_between(unit, out, true));
+  const double size = norm(out.values);
+  return size > 0 ? std::optional(distance(made.values, out.values) / size) : std::nullopt;
+}
+
+// The same of a LayerNorm, which the replay knows only where the stream was dumped.
+std::optional<Explanation> branch_alone(const Case& it) {
+  const Site* branch =
+      is_norm(it.site.role) && it.a.rows() >= kTokensMin ? added_before(it) : nullptr;
+  const auto of_a = branch ? left_alone(it, *branch, &AlignedPair::a) : std::nullopt;
+  const auto of_b = of_a ? left_alone(it, *branch, &AlignedPair::b) : std::nullopt;
+  if (!of_b || *of_a < kNotAlone || *of_b > std::max(kAloneMin, 8 * it.site.roundoff))
+    return std::nullopt;
+  Explanation result;
+  result.text = alone_text(it);
+  result.after = *of_b;
+  result.settled = true;
+  return result;
+}
+
 // A norm of what should have been added to the stream, and of nothing else.
 std::optional<Explanation> without_stream(const Case& it) {
   const std::optional<NormReplay> norm = replay_norm(it.run, it.site);
   if (!norm || !norm->alone) return std::nullopt;
   Explanation result;
-  result.text = fmt::format("b normalises the {} alone: the residual sum is left out",
-                            it.site.role == Role::mlp_norm ? "attention output" : "MLP output");
+  result.text = alone_text(it);
   result.after = norm->branch_left;
   result.settled = true;
   if (norm->branch_made.values.size() == it.b.values.size()) result.model = norm->branch_made;
@@ -39,8 +87,9 @@ std::optional<Explanation> without_stream(const Case& it) {
 }
 
 std::optional<Explanation> examine(const Case& it) {
-  std::optional<Explanation> best = without_stream(it);
-  if (best) return best;
+  for (const auto& alone : {without_stream, branch_alone})
+    if (std::optional<Explanation> found = alone(it)) return found;
+  std::optional<Explanation> best;
   const Matrix gap =
       filled(it.a, [&](uint64_t row, uint64_t i) { return it.b.row(row)[i] - it.a.row(row)[i]; });
   for (const Site& other : it.run.sites) {

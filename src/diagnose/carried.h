@@ -32,6 +32,9 @@ class Glance {
   std::optional<Case> features_;  // A few features, of all tokens.
 };
 
+// What an explanation may leave to be accepted, in the measure of Explanation::after.
+double most_left(const Case& it, const Explanation& explanation);
+
 // Whether an explanation of a step whose inputs differ tells of a mistake made there.
 bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "diagnose/attention.h"
+#include "diagnose/carried.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
 #include "diagnose/rotation.h"
@@ -38,6 +39,13 @@ std::optional<Case> read_case(const Run& run, const Site& site, uint64_t first) 
   Case it(run, site, std::move(a).value(), std::move(b).value());
   measure(it);
   return it;
+}
+
+// About as much as came in, of what the model makes.
+double most_near_carried(const Case& it, const Explanation& explanation) {
+  const double size = norm(explanation.model ? explanation.model->values : it.b.values);
+  const double most = std::min(kCarriedGrowth * it.carried, kCarriedMost);
+  return it.norm_a > 0 ? most * size / it.norm_a : 0;
 }
 
 }  // namespace
@@ -77,19 +85,19 @@ Explanation explained_by(const Case& it, Matrix model) {
 }
 
 bool near_carried(const Case& it, const Explanation& explanation) {
-  const double size = norm(explanation.model ? explanation.model->values : it.b.values);
-  const double most = std::min(kCarriedGrowth * it.carried, kCarriedMost);
-  return size > 0 && explanation.after * it.norm_a / size <= most;
+  return it.norm_a > 0 && explanation.after <= most_near_carried(it, explanation);
+}
+
+double most_left(const Case& it, const Explanation& explanation) {
+  const double before = explanation.before.value_or(it.before);
+  if (it.carried > 0)
+    return std::min(most_near_carried(it, explanation), kCarriedImprovement * before);
+  return it.norm_a > 0 ? std::min(it.floor * norm(it.b.values) / it.norm_a, kImprovement * before)
+                       : 0;
 }
 
 bool accepted(const Case& it, const Explanation& explanation) {
-  if (explanation.settled) return true;
-  const double before = explanation.before.value_or(it.before);
-  if (it.carried > 0)
-    return near_carried(it, explanation) && explanation.after <= kCarriedImprovement * before;
-  const double norm_b = norm(it.b.values);
-  const double relative = norm_b > 0 ? explanation.after * it.norm_a / norm_b : 1;
-  return relative <= it.floor && explanation.after <= kImprovement * before;
+  return explanation.settled || explanation.after <= most_left(it, explanation);
 }
 
 }  // namespace tensordiff

@@ -13,6 +13,7 @@
 #include "diagnose/evidence_slice.h"
 #include "diagnose/expected.h"
 #include "diagnose/heads.h"
+#include "diagnose/linear_replay.h"
 #include "diagnose/noise.h"
 #include "diagnose/norms.h"
 
@@ -22,7 +23,7 @@ namespace {
 // Explaining is for reading; after so many it is enough, and it must not outlast the comparison.
 constexpr std::size_t kExplainedMax = 24;
 constexpr std::size_t kConventionsMax = 1024;
-constexpr std::size_t kLooksMax = 48;  // Sites with bad inputs that a alone can tell something of.
+constexpr std::size_t kLooksMax = 96;  // Sites with bad inputs that a alone can tell something of.
 // A convention is undone by what reads it: the error there is that before, grown as noise grows.
 constexpr double kGrowthBehind = 4;
 constexpr double kRoundoffsBehind = 4;
@@ -55,10 +56,14 @@ struct Told {
   std::vector<Trial> trials;
 };
 
-std::string outcome_of(const std::optional<Explanation>& explanation, bool accept) {
+std::string outcome_of(const Case& it, const std::optional<Explanation>& explanation, bool accept) {
   if (!explanation) return "does not apply";
-  return fmt::format("{}: {}; leaves {}", accept ? "accepted" : "rejected", explanation->text,
-                     human_number(explanation->after));
+  const std::string text = fmt::format("{}: {}; leaves {}", accept ? "accepted" : "rejected",
+                                       explanation->text, human_number(explanation->after));
+  if (accept) return text;
+  const double most = most_left(it, *explanation);
+  return explanation->after <= most ? text + ", but it came in like that"
+                                    : fmt::format("{}, more than {}", text, human_number(most));
 }
 
 // The first diagnosis that explains the case.
@@ -70,7 +75,7 @@ void explain(const Case& it, const DiagnoseOptions& options, const Wanted& wante
                                                        : accepted(it, *explanation));
     if (options.explain)
       told.trials.push_back(
-          {it.site.pair, std::string(diagnosis->code), outcome_of(explanation, accept)});
+          {it.site.pair, std::string(diagnosis->code), outcome_of(it, explanation, accept)});
     if (accept) told.finding = finding_of(*diagnosis, it, std::move(*explanation));
   }
 }
@@ -142,12 +147,26 @@ void explain_by_output(const Run& run, const DiagnoseOptions& options, const Sit
   told.made_here = told.finding.has_value();
 }
 
+// Where the weights are given, b's own inputs tell, too.
+void explain_by_weights(const Run& run, const DiagnoseOptions& options, const Site& site,
+                        Told& told) {
+  const std::optional<Case> it = run.weights.empty() ? std::optional<Case>() : make_case(run, site);
+  if (!it) return;
+  std::optional<Explanation> found = replay_weights(*it);
+  if (options.explain)
+    told.trials.push_back({site.pair, std::string(diagnoses::operator_step.code),
+                           outcome_of(*it, found, found.has_value())});
+  if (found) told.finding = finding_of(diagnoses::operator_step, *it, std::move(*found));
+  told.made_here = told.finding.has_value();
+}
+
 // A site whose inputs differ already: told.made_here says whether it made an error of its own.
 Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site& site) {
   Told told;
   std::optional<Expected> expected = expected_of(run, site);
   if (!expected) {
-    if (worth_a_look(run, site)) explain_by_output(run, options, site, told);
+    explain_by_weights(run, options, site, told);
+    if (!told.finding && worth_a_look(run, site)) explain_by_output(run, options, site, told);
   } else if (!expected->met()) {
     const std::optional<Case> it = make_case(run, site);
     if (it) explain_by_own_inputs(*it, std::move(*expected), options, told);
@@ -261,20 +280,33 @@ bool computed_again(Role role) {
          role == Role::activation || role == Role::block_output;
 }
 
-void explain_created(const Run& run, const DiagnoseOptions& options, Insight& insight) {
+bool computed_by_weights(const Run& run, const Site& site) {
+  return !run.weights.empty() && (projection_of(run, site) || site.role == Role::mlp_output);
+}
+
+// Whether one more may be taken; says so at the site where not.
+bool one_more(std::size_t& taken, std::size_t most, Site& site) {
+  if (taken++ < most) return true;
+  site.note = fmt::format("not looked into for its cause: {} steps before it were", most);
+  return false;
+}
+
+void explain_created(Run& run, const DiagnoseOptions& options, Insight& insight) {
   std::vector<Task> tasks;
   std::size_t explained = 0, looks = 0;
-  for (const Site& site : run.sites) {
+  for (Site& site : run.sites) {
     if (!site.bug()) continue;
     const bool made_here = site.created || site.inputs.empty() || tasks.empty();
-    Wanted wanted;
-    if (made_here && explained++ < kExplainedMax) wanted = [](const Diagnosis&) { return true; };
     // Where b is no number, the step that made it one has been told.
     const bool lost = site.comparison.diff.nonfinite_mismatch > 0;
-    const bool looked_at =
-        computed_again(site.role) || (worth_a_look(run, site) && looks++ < kLooksMax);
-    if (!made_here && (lost || !looked_at)) continue;
-    tasks.push_back({&site, std::move(wanted), !made_here});
+    if (!made_here && lost) continue;
+    Wanted wanted;
+    if (made_here && one_more(explained, kExplainedMax, site))
+      wanted = [](const Diagnosis&) { return true; };
+    const bool looked_at = made_here || computed_again(site.role) ||
+                           computed_by_weights(run, site) ||
+                           (worth_a_look(run, site) && one_more(looks, kLooksMax, site));
+    if (looked_at) tasks.push_back({&site, std::move(wanted), !made_here});
   }
   const std::vector<bool> found = explain_all(run, options, tasks, insight);
   for (std::size_t i = 0; i < tasks.size(); ++i) {

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <span>
 
 #include "diagnose/toy_mistakes.h"
 
@@ -146,6 +148,36 @@ TEST(Diagnosis, KnowsAnotherTensor) {
     EXPECT_EQ(sites[insight.first->pair].name_a, "2_post_mlp");
     EXPECT_EQ(insight.findings.at(0).code, "other_tensor");
     EXPECT_EQ(std::get<std::string>(insight.findings[0].parameters[0].value), "0_post_mlp");
+  }
+}
+
+TEST(Diagnosis, KnowsQuantizationOfActivations) {
+  unsigned seed = 30;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    // 8 bits are finer than what bf16 leaves of them.
+    for (const double levels : {7.0, 127.0}) {
+      if (levels > 100 && dtype != DType::f32) continue;
+      std::mt19937 random(++seed);
+      const ToyShape shape = random_shape(random);
+      ToyModel model(shape, seed);
+      ToyMistakes coarse;
+      coarse.after["post_mlp"] = [&](Values& values) {
+        for (std::size_t at = 0; at < values.size(); at += shape.width()) {
+          const std::span<double> row = std::span(values).subspan(at, shape.width());
+          double most = 0;
+          for (const double value : row) most = std::max(most, std::abs(value));
+          for (double& value : row) value = std::nearbyint(value / most * levels) * most / levels;
+        }
+      };
+      const std::vector<Site> sites = sites_of(model.run(DType::f32, false, {}), DType::f32,
+                                               model.run(dtype, true, {coarse}), dtype);
+      const Insight insight = diagnose(sites, {});
+      SCOPED_TRACE(fmt::format("{} levels in {}, seed {}: {}", levels, name_of(dtype), seed,
+                               describe(insight, sites)));
+      ASSERT_TRUE(insight.first);
+      EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_mlp");
+      EXPECT_EQ(insight.findings.at(0).code, "quantization");
+    }
   }
 }
 

@@ -132,6 +132,10 @@ std::vector<Guess> guesses_for(const Case& it, Projection projection, const Lear
   return guesses;
 }
 
+double noise_of(const Case& it, const Replayed& replayed) {
+  return std::max(4 * replayed.own, kNoiseRoundoffs * it.site.roundoff);
+}
+
 const Site* only_input(const Case& it) {
   return it.site.inputs.size() == 1 ? &it.run.sites[it.site.inputs[0]] : nullptr;
 }
@@ -190,8 +194,8 @@ Explanation explain_replay(const Case& it, const Samples& samples, const Replaye
   result.text = std::move(text);
   result.before = replayed.before;
   result.after = misfit(made, samples.out_b);
-  const double floor = std::max(4 * replayed.own, kNoiseRoundoffs * it.site.roundoff);
-  result.settled = result.after <= floor && result.after <= kImprovement * replayed.before;
+  result.settled =
+      result.after <= noise_of(it, replayed) && result.after <= kImprovement * replayed.before;
   result.confidence = 0.97;
   if (made.values.empty()) return result;
   result.model = like(it.b);
@@ -234,7 +238,8 @@ std::optional<Explanation> replay_projection(const Case& it) {
   const double work = static_cast<double>(kFeaturesMax * input->views.a.shape.back());
   const std::optional<Samples> samples = samples_of(it, *input, work);
   const auto learnt = samples ? learn_form(it, *projection, *samples) : std::nullopt;
-  if (!learnt) return std::nullopt;
+  // Nothing to explain where b computes what a computes.
+  if (!learnt || learnt->replayed.before <= noise_of(it, learnt->replayed)) return std::nullopt;
   std::optional<Explanation> best;
   for (const Guess& guess : guesses_for(it, *projection, *learnt, samples->in_a.features)) {
     Explanation found =

@@ -53,4 +53,8 @@ std::optional<Explanation> replay_partial_sum(const Case& it);
 // An MLP as a whole, from its norm to its output.
 std::optional<Explanation> replay_mlp(const Case& it);
 
+// What b does otherwise with the given weights, from its own inputs; nothing where they are not
+// given, or no mistake explains it.
+std::optional<Explanation> replay_weights(const Case& it);
+
 }  // namespace tensordiff

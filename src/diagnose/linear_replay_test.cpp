@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "diagnose/diagnose.h"
 #include "diagnose/toy_model.h"
 
@@ -76,6 +78,28 @@ TEST(LinearReplay, NamesGateAndUpSwapped) {
       EXPECT_EQ(found.stage, "1_post_mlp");
       EXPECT_EQ(found.code, "operator");
       EXPECT_EQ(found.cause, "gate_up_swapped");
+    }
+  }
+}
+
+TEST(LinearReplay, NamesASecondMistakeBehindAnother) {
+  for (const DType dtype : kTypes) {
+    for (const bool swapped : {false, true}) {
+      ToyMistakes first, second;
+      first.layer = 0, first.score = 3;
+      second.layer = 2, (swapped ? second.swapped : second.transposed) = true;
+      ToyModel model(random_shape(5), 5);
+      DiagnoseOptions options;
+      options.weights = Weights(model.weights());
+      const std::vector<Site> sites = sites_of(model.run(DType::f32, false, {}), DType::f32,
+                                               model.run(dtype, true, {first, second}), dtype);
+      const Insight insight = diagnose(sites, options);
+      SCOPED_TRACE(fmt::format("{}, swapped: {}", name_of(dtype), swapped));
+      ASSERT_EQ(insight.next.size(), 1U);
+      EXPECT_EQ(sites[insight.next[0].pair].name_a, swapped ? "2_post_mlp" : "2_query");
+      const auto found = std::ranges::find(insight.findings, insight.next[0].pair, &Finding::pair);
+      ASSERT_NE(found, insight.findings.end());
+      EXPECT_EQ(text_of(*found, "cause"), swapped ? "gate_up_swapped" : "transposed_weight");
     }
   }
 }

@@ -39,21 +39,9 @@ std::string_view hint_for(Role role) {
   }
 }
 
-// What the step computes in b, where it could be computed again and one mistake explains it.
-std::optional<Explanation> replay(const Case& it) {
-  for (const auto replayed : {replay_projection, replay_mlp}) {
-    std::optional<Explanation> found = replayed(it);
-    if (found && found->settled) {
-      found->parameters.push_back({"step", std::string(name_of(it.site.role))});
-      return found;
-    }
-  }
-  return std::nullopt;
-}
-
 std::optional<Explanation> examine(const Case& it) {
   if (!it.site.bug() || it.site.inputs.empty()) return std::nullopt;
-  if (std::optional<Explanation> replayed = replay(it)) return replayed;
+  if (std::optional<Explanation> replayed = replay_weights(it)) return replayed;
   Explanation result;
   result.after = it.before;
   result.settled = true;
@@ -74,6 +62,17 @@ std::optional<Explanation> examine(const Case& it) {
 }
 
 }  // namespace
+
+std::optional<Explanation> replay_weights(const Case& it) {
+  for (const auto replayed : {replay_projection, replay_mlp}) {
+    std::optional<Explanation> found = replayed(it);
+    if (found && found->settled) {
+      found->parameters.push_back({"step", std::string(name_of(it.site.role))});
+      return found;
+    }
+  }
+  return std::nullopt;
+}
 
 constinit const Diagnosis diagnoses::operator_step = {
     .code = "operator",

@@ -20,26 +20,33 @@ constexpr uint64_t kBlocks[] = {0, 256, 128, 64, 32, 16};
 constexpr double kWholeTolerance = 0.02;  // Of a multiple; f16 and bf16 steps are rounded too.
 constexpr double kBlurred = 0.2;          // From here on a grid cannot be seen.
 constexpr double kHalfStep = 0.52;
+constexpr double kNoiseMost = 8;  // Growth of noise in one step, of the largest value.
 constexpr double kBlocksHolding = 0.98;
 constexpr std::size_t kValuesMaxHere = 1 << 18;
 
-// Whether a block is on a grid of this step, and no farther from a than half of it.
-bool on_grid(std::span<const double> a, std::span<const double> b, double step, double roundoff) {
+// What keeps values from being where a grid would put those of a.
+struct Blur {
+  double roundoff = 0;
+  double noise = 0;  // Of what was put on the grid, against a.
+};
+
+// Whether a block is on a grid of this step, and no farther from a than half of it and noise.
+bool on_grid(std::span<const double> a, std::span<const double> b, double step, const Blur& blur) {
   const auto [first, last] = std::ranges::minmax(b);
   // A value many steps from zero is rounded by a share of a step.
   const double most = std::max(std::abs(first), std::abs(last));
-  const double tolerance = std::max(kWholeTolerance, 2 * roundoff * most / step);
+  const double tolerance = std::max(kWholeTolerance, 2 * blur.roundoff * most / step);
   if (tolerance > kBlurred) return false;
   for (std::size_t i = 0; i < b.size(); ++i) {
     const double level = (b[i] - first) / step;
     if (std::abs(level - std::round(level)) > tolerance) return false;
-    if (std::abs(b[i] - a[i]) > kHalfStep * step) return false;
+    if (std::abs(b[i] - a[i]) > kHalfStep * step + kNoiseMost * blur.noise * most) return false;
   }
   return true;
 }
 
 // How many levels apart the ends of a block are; 0 where its values are on no grid.
-double levels_of(std::span<const double> a, std::span<const double> b, double roundoff) {
+double levels_of(std::span<const double> a, std::span<const double> b, const Blur& blur) {
   std::vector<double> values(b.begin(), b.end());
   std::ranges::sort(values);
   const double span = values.back() - values.front();
@@ -58,7 +65,7 @@ double levels_of(std::span<const double> a, std::span<const double> b, double ro
   for (const double guess : {gap, least}) {
     for (const double steps : {1.0, 2.0, 3.0}) {
       const double step = span / std::max(1.0, std::round(steps * span / guess));
-      if (on_grid(a, b, step, roundoff)) return std::round(span / step);
+      if (on_grid(a, b, step, blur)) return std::round(span / step);
     }
   }
   return 0;
@@ -66,6 +73,7 @@ double levels_of(std::span<const double> a, std::span<const double> b, double ro
 
 std::optional<Explanation> examine(const Case& it) {
   const std::size_t count = std::min(it.a.values.size(), kValuesMaxHere);
+  const Blur blur{it.site.roundoff, it.run.activations ? it.site.error_in : 0};
   for (const uint64_t wanted : kBlocks) {
     const uint64_t block = wanted == 0 ? it.a.features : wanted;
     if (block < 16 || it.a.features % block != 0) continue;
@@ -73,7 +81,7 @@ std::optional<Explanation> examine(const Case& it) {
     const double spared = (1 - kBlocksHolding) * static_cast<double>(count / block);
     for (std::size_t at = 0; at + block <= count && blocks - holding <= spared; at += block) {
       const double levels = levels_of(std::span(it.a.values).subspan(at, block),
-                                      std::span(it.b.values).subspan(at, block), it.site.roundoff);
+                                      std::span(it.b.values).subspan(at, block), blur);
       blocks += 1;
       holding += levels > 0 && levels <= 255;
       most = std::max(most, levels);

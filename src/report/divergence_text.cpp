@@ -72,7 +72,7 @@ std::string needed_line(const Report& report) {
   const PairRow* worst = nullptr;
   for (const PairRow& row : report.pairs) {
     const Diff& diff = row.comparison.diff;
-    if (diff.compared == 0 || diff.equal == diff.compared) continue;
+    if (diff.compared == 0) continue;
     if (!diff.rtol_needed) return fmt::format("  no rtol would pass for {}\n", names_of(row));
     if (!worst || *diff.rtol_needed > *worst->comparison.diff.rtol_needed) worst = &row;
   }

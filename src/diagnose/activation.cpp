@@ -38,8 +38,7 @@ std::optional<std::vector<double>> fits(const Run& run, const Site& site, View A
   if (!input) return std::nullopt;
   const Result<Matrix> in = read_matrix(input->views.*side, run.extent);
   const Result<Matrix> out = read_matrix(site.views.*side, run.extent);
-  if (!in.ok() || !out.ok() || in.value().values.size() != out.value().values.size())
-    return std::nullopt;
+  if (!in.ok() || !out.ok() || !same_form(in.value(), out.value())) return std::nullopt;
   const double size = norm(out.value().values);
   if (size == 0) return std::nullopt;
   std::vector<double> left;

@@ -63,7 +63,8 @@ std::vector<AttentionForm> plausible_heads(const Case& it, const AttentionInputs
   std::vector<AttentionForm> forms;
   for (const uint64_t heads : head_counts(it, in)) {
     const uint64_t dim = in.query.features / heads;
-    if (in.key.features % dim != 0) continue;
+    if (dim == 0 || dim * heads != in.query.features) continue;
+    if (in.key.features == 0 || in.key.features % dim != 0) continue;
     AttentionForm form;
     form.heads = heads;
     form.kv_heads = in.key.features / dim;
@@ -140,8 +141,9 @@ bool after_rope(const Case& it) {
   return query && query->name_a.ends_with("_final");
 }
 
-// RoPE in all its usual forms, and ALiBi.
-std::vector<AttentionForm> with_positions(const Case& it, const AttentionForm& plain) {
+// RoPE in all its usual forms, and ALiBi. Heads of queries and keys have `dim` features.
+std::vector<AttentionForm> with_positions(const Case& it, const AttentionForm& plain,
+                                          uint64_t dim) {
   std::vector<AttentionForm> forms;
   AttentionForm form = plain;
   form.alibi = true;
@@ -150,7 +152,6 @@ std::vector<AttentionForm> with_positions(const Case& it, const AttentionForm& p
   form.alibi = false;
   std::vector<double> bases(std::begin(kBases), std::end(kBases));
   if (it.run.facts.rope_theta) bases = {*it.run.facts.rope_theta};
-  const uint64_t dim = it.a.features / plain.heads;
   for (const uint64_t part : {dim, dim / 2, dim / 4}) {
     for (const RopePairing pairing : {RopePairing::halves, RopePairing::neighbours}) {
       for (const double base : bases) {
@@ -190,7 +191,9 @@ void refine_base(Search& search) {
 LearntAttention with_rope(const Case& it, Search search) {
   search.best.left = kBaseNear;
   for (const AttentionForm& plain : plausible_heads(it, search.in))
-    for (const AttentionForm& form : with_positions(it, plain)) search.consider(form);
+    for (const AttentionForm& form :
+         with_positions(it, plain, search.in.query.features / plain.heads))
+      search.consider(form);
   if (search.best.rows.empty()) return search.best;
   for (const AttentionForm& form : with_caps(it, search.best.form)) search.consider(form);
   if (search.best.left > own_fit(roundoff_of(it.site.views.a)) && search.best.form.turned > 0)

@@ -84,7 +84,7 @@ std::vector<double> unrelated_tokens(const Run& run, const Site& site) {
   const Result<Matrix> a = read_matrix(site.views.a, run.extent);
   const Result<Matrix> b = read_matrix(site.views.b, run.extent);
   std::vector<double> shares;
-  if (!a.ok() || !b.ok() || a.value().values.size() != b.value().values.size()) return shares;
+  if (!a.ok() || !b.ok() || !same_form(a.value(), b.value())) return shares;
   for (uint64_t row = 0; row < a.value().rows(); ++row) {
     const auto of_a = a.value().row(row), of_b = b.value().row(row);
     const double size = norm(of_b);

@@ -50,7 +50,7 @@ std::optional<Expected> rotated(const Run& run, const Site& site) {
   const Role from = site.role == Role::query_final ? Role::query : Role::key;
   const auto in = read(run, find_role(run, site, from), &AlignedPair::b);
   const auto of_a = learn_rotation_of_a(Case(run, site, std::move(*a), {}));
-  if (!of_a || !in || in->values.size() != b->values.size()) return std::nullopt;
+  if (!of_a || !in || !same_form(*in, *b)) return std::nullopt;
   return judged(rotate(*in, *of_a), std::move(*b), of_a->left,
                 std::max(kTurnMin, kNoiseRoundoffs * site.roundoff));
 }
@@ -66,7 +66,7 @@ std::optional<Expected> summed(const Run& run, const Site& site,
     sum[at] = like(*whole);
     for (const Site* term : terms) {
       const auto part = read(run, term, side);
-      if (!part || part->values.size() != whole->values.size()) return std::nullopt;
+      if (!part || !same_form(*part, *whole)) return std::nullopt;
       for (std::size_t i = 0; i < part->values.size(); ++i) sum[at].values[i] += part->values[i];
     }
     out[at++] = std::move(*whole);
@@ -89,7 +89,7 @@ std::optional<Expected> activated(const Run& run, const Site& site) {
   const ActivationFunction* function = function_of(run, site, &AlignedPair::a);
   const auto in = read(run, activation_input(run, site), &AlignedPair::b);
   auto b = read(run, &site, &AlignedPair::b);
-  if (!function || !in || !b || in->values.size() != b->values.size()) return std::nullopt;
+  if (!function || !in || !b || !same_form(*in, *b)) return std::nullopt;
   Matrix made = *in;
   std::ranges::transform(made.values, made.values.begin(), function->value);
   return judged(std::move(made), std::move(*b), 0, activation_limit(site));

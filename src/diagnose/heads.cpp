@@ -9,7 +9,7 @@ namespace tensordiff {
 std::vector<uint64_t> known_head_dims(const Run& run, const Site& site) {
   std::vector<uint64_t> dims;
   const auto add = [&](uint64_t dim) {
-    if (std::ranges::find(dims, dim) == dims.end()) dims.push_back(dim);
+    if (dim > 0 && std::ranges::find(dims, dim) == dims.end()) dims.push_back(dim);
   };
   if (run.facts.head_dim) add(*run.facts.head_dim);
   for (const Role role :
@@ -51,8 +51,9 @@ View first_features(const View& view, const Extent& extent, uint64_t features) {
   const Shape& shape = source.view.shape;
   if (shape.empty() || source.features <= features) return source.view;
   const bool apart = source.heads > 0;
-  return narrowed(source.view, shape.size() - (apart ? 2 : 1), 0,
-                  features / (apart ? shape.back() : 1));
+  const std::size_t axis = shape.size() - (apart ? 2 : 1);
+  return narrowed(source.view, axis, 0,
+                  std::min(features / (apart ? shape.back() : 1), shape[axis]));
 }
 
 }  // namespace tensordiff

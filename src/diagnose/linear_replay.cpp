@@ -235,7 +235,8 @@ std::optional<Explanation> replay_projection(const Case& it) {
   const std::optional<Projection> projection = projection_of(it.run, it.site);
   const Site* input = only_input(it);
   if (!projection || !input || it.run.weights.empty()) return std::nullopt;
-  const double work = static_cast<double>(kFeaturesMax * input->views.a.shape.back());
+  const double work =
+      static_cast<double>(kFeaturesMax * by_tokens(input->views.a, it.run.extent).features);
   const std::optional<Samples> samples = samples_of(it, *input, work);
   const auto learnt = samples ? learn_form(it, *projection, *samples) : std::nullopt;
   // Nothing to explain where b computes what a computes.
@@ -257,7 +258,8 @@ std::optional<Explanation> replay_partial_sum(const Case& it) {
   const Site* input = only_input(it);
   if (!projection || !input || !reduces_over_ranks(it.site.role) || it.run.weights.empty())
     return std::nullopt;
-  const double work = static_cast<double>(kFeaturesMax * input->views.a.shape.back());
+  const double work =
+      static_cast<double>(kFeaturesMax * by_tokens(input->views.a, it.run.extent).features);
   const std::optional<Samples> samples = samples_of(it, *input, work);
   const auto learnt = samples ? learn_form(it, *projection, *samples) : std::nullopt;
   if (!learnt) return std::nullopt;

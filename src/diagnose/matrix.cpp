@@ -69,6 +69,7 @@ TokenView by_tokens(const View& view, const Extent& extent) {
 Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token,
                            uint64_t values_max) {
   if (is_complex(view.dtype)) return Error("complex numbers are not looked into");
+  if (view.parts.empty() && view.elements() > 0) return Error("what was not aligned is not read");
   const TokenView source = by_tokens(view, extent);
   const Reader reader = TRY(Reader::open(source.view));
   const uint64_t row_values = std::max<uint64_t>(1, source.batch * source.features);

@@ -59,6 +59,11 @@ Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t firs
 // The first tokens of each sequence.
 Matrix first_tokens(const Matrix& matrix, uint64_t tokens);
 
+// Whether row meets row and feature meets feature.
+inline bool same_form(const Matrix& x, const Matrix& y) {
+  return x.batch == y.batch && x.tokens == y.tokens && x.features == y.features;
+}
+
 // An empty matrix of the same shape.
 Matrix like(const Matrix& matrix);
 

@@ -82,7 +82,7 @@ std::optional<Explanation> without_stream(const Case& it) {
   result.text = alone_text(it);
   result.after = norm->branch_left;
   result.settled = true;
-  if (norm->branch_made.values.size() == it.b.values.size()) result.model = norm->branch_made;
+  if (same_form(norm->branch_made, it.b)) result.model = norm->branch_made;
   return result;
 }
 
@@ -96,7 +96,7 @@ std::optional<Explanation> examine(const Case& it) {
     if (!may_be_summed(it, other)) continue;
     const View& added = it.own ? other.views.b : other.views.a;
     const Result<Matrix> x = read_matrix(added, it.run.extent, it.a.first_token);
-    if (!x.ok() || x.value().values.size() != gap.values.size()) continue;
+    if (!x.ok() || !same_form(x.value(), gap)) continue;
     const double times = std::round(factor_between(x.value().values, gap.values));
     if (times == 0 || !near(factor_between(x.value().values, gap.values), times, kWholeTolerance))
       continue;

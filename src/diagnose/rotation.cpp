@@ -47,7 +47,7 @@ std::optional<Matrix> input_of(const Case& it, View AlignedPair::*side) {
   if (!source) return std::nullopt;
   Result<Matrix> in =
       read_matrix(source->views.*side, it.run.extent, it.a.first_token, it.a.values.size());
-  if (!in.ok() || in.value().values.size() != it.a.values.size()) return std::nullopt;
+  if (!in.ok() || !same_form(in.value(), it.a)) return std::nullopt;
   return std::move(in).value();
 }
 

@@ -25,7 +25,7 @@ std::vector<uint64_t> named_sizes(const Case& it) {
   if (it.a.heads > 0) sizes.push_back(it.a.features / it.a.heads);
   for (const Role role : {Role::query_final, Role::key_final}) {
     const Site* site = find_role(it.run, it.site, role);
-    if (site) sizes.push_back(site->views.a.shape.back());
+    if (site && !site->views.a.shape.empty()) sizes.push_back(site->views.a.shape.back());
   }
   sizes.push_back(it.a.features);
   return sizes;

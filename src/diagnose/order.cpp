@@ -290,19 +290,21 @@ void for_each_of_tokens(const std::vector<Site>& sites, uint64_t tokens, const V
     const auto axis = std::ranges::find(shape, tokens);
     const bool has = axis != shape.end() && axis + 1 != shape.end();
     if (site.compared() && has && site.role != Role::embedding)
-      visit(shape, static_cast<std::size_t>(axis - shape.begin()));
+      visit(site, static_cast<std::size_t>(axis - shape.begin()));
   }
 }
 
 // The smallest product of what stands before the tokens. Where these stand first in all tensors,
-// what they all have behind them.
+// what they all have behind them; in queries and the like that may be heads.
 uint64_t batch_of(const std::vector<Site>& sites, uint64_t tokens) {
   std::set<uint64_t> before, behind;
-  for_each_of_tokens(sites, tokens, [&](const Shape& shape, std::size_t axis) {
+  for_each_of_tokens(sites, tokens, [&](const Site& site, std::size_t axis) {
+    const Shape& shape = site.views.a.shape;
     uint64_t product = 1;
     for (std::size_t i = 0; i < axis; ++i) product *= shape[i];
     before.insert(product);
-    behind.insert(axis == 0 && shape.size() > 2 ? shape[1] : 0);
+    const bool may_have_heads = site.role >= Role::query && site.role <= Role::value_final;
+    if (!may_have_heads) behind.insert(axis == 0 && shape.size() > 2 ? shape[1] : 0);
   });
   if (behind.size() == 1 && *behind.begin() > 0) return *behind.begin();
   return before.empty() ? 1 : *before.begin();

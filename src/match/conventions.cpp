@@ -14,10 +14,11 @@ namespace tensordiff {
 namespace {
 
 constexpr double kAgreementMax = 0.5;  // As for shapes: what explains less than half explains none.
+constexpr double kClearlyBetter = 4;
 
 using ByMeaning = std::map<CanonicalName, std::size_t>;
 
-ByMeaning by_meaning(const std::vector<std::string>& names, const std::vector<std::size_t>& free,
+Meanings meanings_in(const std::vector<std::string>& names, const std::vector<std::size_t>& free,
                      char side, std::vector<std::string>& notes) {
   Meanings meanings = meanings_of(names, free);
   if (!meanings.ambiguous.empty()) {
@@ -27,7 +28,7 @@ ByMeaning by_meaning(const std::vector<std::string>& names, const std::vector<st
                     printable(names[one]), printable(names[other]), side,
                     meanings.ambiguous.size() > 1 ? ", and others too" : ""));
   }
-  return std::move(meanings.tensors);
+  return meanings;
 }
 
 // Of all ranks.
@@ -104,10 +105,66 @@ class Halves {
   bool open_is_a_;
 };
 
+// Two norms of a layer that one side may call by each other's name. What most layers say goes for
+// all, and a tie leaves them as the names have it.
+class Norms {
+ public:
+  Norms(const MatchInput& input, const ByMeaning& a, const ByMeaning& b)
+      : input_(input), a_(a), b_(b) {}
+
+  void settle(std::string_view one, std::string_view other, Proposal& proposal) const {
+    std::vector<Four> found;
+    for (const auto& [meaning, a] : a_) {
+      if (meaning.role != one) continue;
+      CanonicalName twin = meaning;
+      twin.role = other;
+      const auto a_twin = a_.find(twin), b = b_.find(meaning), b_twin = b_.find(twin);
+      if (a_twin != a_.end() && b != b_.end() && b_twin != b_.end())
+        found.push_back({a, a_twin->second, b->second, b_twin->second});
+    }
+    const auto votes = [&](bool crossed) {
+      return std::ranges::count_if(found, [&](const Four& four) { return fit(four, crossed); });
+    };
+    if (found.empty() || votes(true) <= votes(false)) return;
+    std::map<std::size_t, std::size_t> partner;
+    for (const Four& four : found) partner[four.a] = four.b_twin, partner[four.a_twin] = four.b;
+    for (Pair& pair : proposal.pairs)
+      if (const auto at = partner.find(pair.a); at != partner.end()) pair.b = at->second;
+    proposal.notes.push_back(fmt::format(
+        "'{}' is compared with '{}', and the other norms like that: the values of most layers "
+        "agree "
+        "only so",
+        printable(input_.names_a[found[0].a]), printable(input_.names_b[found[0].b_twin])));
+  }
+
+ private:
+  struct Four {
+    std::size_t a, a_twin, b, b_twin;
+  };
+
+  // Both are much of the same stream, and more or less alike: one way must be clearly better.
+  bool fit(const Four& four, bool crossed) const {
+    const auto apart = [&](std::size_t a, std::size_t b) {
+      return disagreement(fingerprint_of(input_.a.tensors[a]), fingerprint_of(input_.b.tensors[b]));
+    };
+    const auto [least, most] =
+        std::minmax({apart(four.a, four.b), apart(four.a_twin, four.b_twin)});
+    const auto [least_crossed, most_crossed] =
+        std::minmax({apart(four.a, four.b_twin), apart(four.a_twin, four.b)});
+    const double worst = crossed ? most_crossed : most, other = crossed ? least : least_crossed;
+    return worst <= kAgreementMax && worst * kClearlyBetter < other;
+  }
+
+  const MatchInput& input_;
+  const ByMeaning& a_;
+  const ByMeaning& b_;
+};
+
 Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
-  const ByMeaning of_a = by_meaning(input.names_a, input.free_a, 'a', proposal.notes);
-  const ByMeaning of_b = by_meaning(input.names_b, input.free_b, 'b', proposal.notes);
+  const Meanings side_a = meanings_in(input.names_a, input.free_a, 'a', proposal.notes);
+  const Meanings side_b = meanings_in(input.names_b, input.free_b, 'b', proposal.notes);
+  const ByMeaning &of_a = side_a.tensors, &of_b = side_b.tensors;
   for (const auto& [meaning, a] : of_a) {
     const auto found = of_b.find(meaning);
     if (found == of_b.end()) continue;
@@ -118,6 +175,12 @@ Result<Proposal> propose(const MatchInput& input) {
     proposal.pairs.push_back(
         {.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}});
   }
+  const Norms norms(input, of_a, of_b);
+  const bool ask = input.options.read_values;
+  if (ask && (side_a.norms_behind || side_b.norms_behind))
+    norms.settle("attn_norm", "mlp_norm", proposal);
+  if (ask && (side_a.after_attention || side_b.after_attention))
+    norms.settle("mlp_norm", "post_attn_norm", proposal);
   Halves(input, true).pair(of_a, of_b, proposal);
   Halves(input, false).pair(of_b, of_a, proposal);
   if (proposal.pairs.empty()) proposal.notes.clear();  // Then these are no conventions in use.

@@ -65,7 +65,13 @@ class Dialect {
     return meaning;
   }
 
+  // Norms stand behind what they belong to, and there are none before.
+  bool norms_behind() const { return has("post_attn_norm") && !has("attn_norm"); }
+  bool after_attention() const { return after_attention_; }
+
  private:
+  bool has(std::string_view role) const { return roles_.contains(role); }
+
   bool weights_ = false, experts_ = false, fc_ = false, gate_ = false, after_attention_ = false;
   std::set<std::string, std::less<>> roles_;
 };
@@ -83,6 +89,8 @@ Meanings meanings_of(const std::vector<std::string>& names, const std::vector<st
   if (free.empty()) return result;
   const std::vector<std::optional<ReadName>> read = read_all(names);
   const Dialect dialect(read);
+  result.norms_behind = dialect.norms_behind();
+  result.after_attention = dialect.after_attention();
   std::map<CanonicalName, std::vector<std::size_t>> by_meaning;
   for (const std::size_t tensor : free)
     if (read[tensor]) by_meaning[dialect.settled(*read[tensor], names[tensor])].push_back(tensor);

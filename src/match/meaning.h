@@ -16,6 +16,8 @@ namespace tensordiff {
 struct Meanings {
   std::map<CanonicalName, std::size_t> tensors;
   std::vector<std::pair<std::size_t, std::size_t>> ambiguous;  // Two for each meaning.
+  bool norms_behind = false;     // Only behind attention and mlp: others count them as before.
+  bool after_attention = false;  // A "post_attention_layernorm", which may stand before the mlp.
 };
 
 // Roles of "mlp.fc" and "mlp.gate" where a side has both: one is the gate, the other is up.

@@ -93,6 +93,32 @@ TEST(Conventions, AsksTheValuesWhichHalfOfAGatedMlpIsMeant) {
             "layers.0.mlp.fc.weight=layers.0.mlp.up_proj.weight");
 }
 
+// BERT's norms stand behind attention and mlp; a port may call the first that of the mlp, which
+// reads it, and the second that of the attention of the next layer.
+TEST(Conventions, AsksTheValuesWhichNormIsMeant) {
+  const auto bert = [](unsigned first, unsigned second) {
+    return catalog_of({Named{"encoder.layer.0.attention.output.LayerNorm", {8, 8}, first},
+                       Named{"encoder.layer.0.output.LayerNorm", {8, 8}, second}});
+  };
+  const Catalog port =
+      catalog_of({Named{"attn_norm-0", {8, 8}, 1}, Named{"ffn_norm-0", {8, 8}, 2}});
+  const Names crossed = {"encoder.layer.0.attention.output.LayerNorm=ffn_norm-0",
+                         "encoder.layer.0.output.LayerNorm=attn_norm-0"};
+  const Names straight = {"encoder.layer.0.attention.output.LayerNorm=attn_norm-0",
+                          "encoder.layer.0.output.LayerNorm=ffn_norm-0"};
+  EXPECT_EQ(pairs_of(matchers::conventions, bert(2, 1), port), crossed);
+  EXPECT_EQ(pairs_of(matchers::conventions, bert(1, 2), port), straight);
+  EXPECT_EQ(pairs_of(matchers::conventions, bert(3, 4), port), straight);
+
+  // Names that can mean one thing only are not asked: there it would be a mistake.
+  const auto llama = [](unsigned first, unsigned second) {
+    return catalog_of({Named{"model.layers.0.input_layernorm", {8, 8}, first},
+                       Named{"model.layers.0.pre_feedforward_layernorm", {8, 8}, second}});
+  };
+  EXPECT_EQ(pairs_of(matchers::conventions, llama(2, 1), port)[0],
+            "model.layers.0.input_layernorm=attn_norm-0");
+}
+
 // T5 and its like: the same parts in both towers.
 TEST(Conventions, TellsAnEncoderFromADecoder) {
   EXPECT_EQ(pairs_of(matchers::conventions,

@@ -81,7 +81,7 @@ let browser;
 after(() => browser?.then((one) => one.close()));
 
 /** A page that knows nothing of others; anything that it complains about fails the test. */
-export async function browse(t, url, { size = [1440, 900], theme = 'light', allow = [] } = {}) {
+export async function browse(t, url, { size = [1440, 900], theme = 'light', allow = [], before } = {}) {
   browser ??= chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS });
   const context = await (await browser).newContext({
     viewport: { width: size[0], height: size[1] },
@@ -96,6 +96,7 @@ export async function browse(t, url, { size = [1440, 900], theme = 'light', allo
     if (message.type() === 'error') complaints.push(message.text());
   });
   later(t, () => assert.deepEqual(complaints.filter((text) => !allow.some((each) => text.includes(each))), []));
+  await before?.(page);
   await page.goto(url);
   return page;
 }

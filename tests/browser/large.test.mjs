@@ -14,17 +14,24 @@ function model(file, change) {
   return safetensors(file, tensors);
 }
 
-test('50,000 pairs', async (t) => {
+function twoModels(t) {
   const here = folder(t);
   const a = model(path.join(here, 'a.safetensors'), (_, k) => k);
   const b = model(path.join(here, 'b.safetensors'), (layer, k) => (layer === 1800 && k === 7 ? 99 : k));
-  const { url } = await serve(t, [a, b]);
+  return [a, b];
+}
+
+const rowCount = (page, count) =>
+  page.waitForFunction((n) => Number(document.querySelector('.rows').getAttribute('aria-rowcount')) === n, count);
+
+test('50,000 pairs', async (t) => {
+  const { url } = await serve(t, twoModels(t));
   const page = await browse(t, url);
   await finished(page);
   await page.waitForFunction(() => document.querySelector('.stat')?.textContent.includes('50,000 of 50,000'));
   assert.match(await page.locator('.verdict h1').innerText(), /1800/);
   await page.getByRole('button', { name: 'Expand all groups' }).click();
-  await page.waitForFunction(() => Number(document.querySelector('.rows').getAttribute('aria-rowcount')) === 52_500);
+  await rowCount(page, 52_500);
   const most = await page.evaluate(async () => {
     const list = document.querySelector('.rows');
     let most = 0;
@@ -41,4 +48,21 @@ test('50,000 pairs', async (t) => {
   await page.locator('.prow', { hasText: 'part_19' }).first().waitFor();
   await page.getByLabel('Filter pairs').fill('layers.1800. Δ>1');
   await page.waitForFunction(() => document.querySelector('[title="rows shown"]').textContent === '1');
+});
+
+test('what a person opens while pairs are compared stays open', async (t) => {
+  const { url } = await serve(t, twoModels(t));
+  let letNewsCome;
+  const newsMayCome = new Promise((done) => { letNewsCome = done; });
+  const before = (page) => page.route('**/events*', async (route) => {
+    await newsMayCome;
+    await route.continue();
+  });
+  const page = await browse(t, url, { before });
+  await page.getByRole('button', { name: 'Expand all groups' }).click();
+  letNewsCome();
+  await finished(page);
+  // Longer than the page waits for more news.
+  await page.waitForTimeout(500);
+  await rowCount(page, 52_500);
 });

@@ -12,6 +12,7 @@ import { classOfCode } from './status';
 export function open(id: number) {
   const row = state.store.value.row(id);
   if (row < 0) return;
+  state.awaitsFirst.value = false;
   state.openPair.value = id;
   reveal(row);
   state.focusCode.value = row;
@@ -48,19 +49,21 @@ export function walk(by: 1 | -1, onlyDiverged: boolean) {
   state.say(onlyDiverged ? 'no more diverged pairs' : 'end of the list');
 }
 
+function close(labels: ReadonlySet<string>) {
+  state.awaitsFirst.value = false;
+  state.closed.value = labels;
+}
+
 export function setClosed(label: string, isClosed: boolean) {
   const next = new Set(state.closed.value);
   if (isClosed) next.add(label);
   else next.delete(label);
-  state.closed.value = next;
+  close(next);
 }
 
-export const expandAll = () => {
-  state.closed.value = new Set();
-};
-export const collapseAll = () => {
-  state.closed.value = new Set(state.flat.value.groups.map((group) => group.label));
-};
+export const expandAll = () => close(new Set());
+export const collapseAll = () =>
+  close(new Set(state.flat.value.groups.map((group) => group.label)));
 
 // --- order ---
 

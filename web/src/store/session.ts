@@ -74,7 +74,8 @@ export async function openSession(id: string, pair: number | null = null) {
       closeGroups(store, first);
       state.openPair.value = first;
     });
-    follow(session, first === null || !known);
+    state.awaitsFirst.value = !known && isRunning(session);
+    follow(session);
   } catch (error) {
     if (!isAbort(error)) failed(error);
   }
@@ -94,7 +95,7 @@ export function failed(error: unknown) {
 const isLookedAt = () => document.querySelector('.rows:is(:hover, :focus-within)') !== null;
 
 /** Fetches what changed since the last time. */
-export async function refresh(jumpToDivergence = false) {
+export async function refresh() {
   const current = state.session.value;
   if (!current) return;
   try {
@@ -113,13 +114,15 @@ export async function refresh(jumpToDivergence = false) {
       if (anew || !isLookedAt()) state.arrange();
     });
     if (anew) reopen(kept, session);
-    else if (jumpToDivergence && session.firstDivergence) showFirst(session);
+    else if (state.awaitsFirst.value && session.firstDivergence) showFirst(session);
   } catch (error) {
     if (!isAbort(error)) failed(error);
   }
 }
 
+/** Once, with the news of it, and never after a person has chosen where to look. */
 function showFirst(session: Session) {
+  state.awaitsFirst.value = false;
   const pair = session.firstDivergence!.pair;
   closeGroups(state.store.value, pair);
   state.openPair.value = pair;
@@ -143,13 +146,13 @@ function reopen(name: string | null, session: Session) {
   state.openPair.value = firstPair(session, store);
 }
 
-function refreshSoon(jump: boolean) {
+function refreshSoon() {
   clearTimeout(refreshTimer);
-  refreshTimer = window.setTimeout(() => refresh(jump), QUIET_MS);
+  refreshTimer = window.setTimeout(refresh, QUIET_MS);
 }
 
 /** One EventSource for the tab, only while a job runs. */
-export function follow(session: Session, jump = false) {
+export function follow(session: Session) {
   stopFollowing();
   if (!isRunning(session)) return;
   const source = new EventSource(withToken(`/sessions/${session.id}/events`));
@@ -158,13 +161,13 @@ export function follow(session: Session, jump = false) {
   source.addEventListener('rev', (event) => {
     failures = 0;
     showProgress(JSON.parse((event as MessageEvent<string>).data));
-    refreshSoon(false);
+    refreshSoon();
   });
   source.addEventListener('job', () => {
     stopFollowing();
-    refreshSoon(jump);
+    refreshSoon();
   });
-  source.addEventListener('source', () => refreshSoon(false));
+  source.addEventListener('source', () => refreshSoon());
   source.addEventListener('warn', (event) =>
     state.notify({ text: JSON.parse((event as MessageEvent<string>).data).message }),
   );
@@ -175,14 +178,14 @@ export function follow(session: Session, jump = false) {
   source.onerror = () => {
     // The stream also ends when all is done; the session says which.
     stopFollowing();
-    window.setTimeout(() => again(jump), RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
+    window.setTimeout(again, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
   };
 }
 
-async function again(jump: boolean) {
-  await refresh(jump);
+async function again() {
+  await refresh();
   const session = state.session.value;
-  if (session && !events && isRunning(session)) follow(session, jump);
+  if (session && !events && isRunning(session)) follow(session);
 }
 
 interface News {

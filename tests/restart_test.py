@@ -213,6 +213,21 @@ class Lasting(StateTest):
         self.assertIsNotNone(state["job"])
         self.assertEqual(server.wait(session, 300)["summary"]["identical"], 1)
 
+    def test_settings_changed_meanwhile_compare_again_without_a_stop(self):
+        for name in "ab":
+            write_large(self.folder / f"{name}.safetensors", 256 << 20)
+        server = self.start()
+        sources = [server.source(self.folder / f"{name}.safetensors") for name in "ab"]
+        session = server.post("/sessions", {"a": sources[:1], "b": sources[1:]}).json()["id"]
+        server.ask("PATCH", f"/api/v1/sessions/{session}", {"policy": {"atol": 1}})
+        state = server.wait(session)
+        self.assertEqual((state["state"], state["policy"]["atol"]), ("done", 1))
+        # Results of other settings do not come back after a crash.
+        server.ask("PATCH", f"/api/v1/sessions/{session}", {"policy": {"atol": 2}})
+        server.kill()
+        server = self.start()
+        self.assertIsNotNone(server.get(f"/sessions/{session}").json()["job"])
+
     def test_a_job_is_cancelled(self):
         for name in "ab":
             write_large(self.folder / f"{name}.safetensors", 1 << 30)  # 4 GiB of nothing.

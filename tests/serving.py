@@ -53,7 +53,7 @@ class Server:
     def stop(self):
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
         self.process.stdout.close()
         self.process.stderr.close()
 
@@ -63,7 +63,7 @@ class Server:
         self.stop()
 
     def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
 
     def ask(self, method, path, body=None, headers=None, connection=None):
         own = connection is None
@@ -86,7 +86,7 @@ class Server:
     def put(self, path, body):
         return self.ask("PUT", "/api/v1" + path, body)
 
-    def raw(self, data, timeout=30):
+    def raw(self, data, timeout=120):
         """Sends bytes as they are, and gives back all that comes."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
             connection.sendall(data)
@@ -109,7 +109,7 @@ class Server:
         self.wait(session)
         return session
 
-    def wait(self, session, seconds=60):
+    def wait(self, session, seconds=300):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             state = self.get(f"/sessions/{session}").json()

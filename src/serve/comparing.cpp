@@ -39,7 +39,6 @@ void settle(SessionState& state, Report report) {
   state.results.report = std::move(report);
   state.measured.assign(state.measured.size(), true);
   state.progress.done = state.progress.of;
-  state.phase = Phase::done;
   state.updated = now_ms();
   ++state.rev;
 }
@@ -95,6 +94,8 @@ bool Sessions::stale(const Session& session) {
 }
 
 JobPtr Sessions::compare(const SessionPtr& session, bool reload) {
+  // What is kept is of other settings or files: after a crash nobody must take it for these.
+  static_cast<void>(store_.run("DELETE FROM results WHERE session=?", {session->id()}));
   session->change([](SessionState& state) {
     state.phase = Phase::matching;
     state.error.clear();
@@ -108,9 +109,18 @@ JobPtr Sessions::compare(const SessionPtr& session, bool reload) {
 bool Sessions::work(Session& session, Job& job, bool reload) {
   Result<void> done = Error("cancelled");
   job.run([&] { done = run(session, reload); });
+  if (job.cancelled()) done = Error("cancelled");
+  // Who is told that it is done finds it again, whatever happens next.
   if (done.ok()) done = keep_results(session);
+  if (done.ok())
+    session.change([](SessionState& state) {
+      state.phase = Phase::done;
+      ++state.rev;
+    });
   give_back_memory();
   if (done.ok()) return true;
+  // Another comparison takes over: how far that one is, is for it to say.
+  if (job.cancelled() && jobs_.of(session.id())) return false;
   session.change([&](SessionState& state) {
     ++state.rev;
     state.phase = job.cancelled() ? Phase::cancelled : Phase::failed;

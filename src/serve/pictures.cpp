@@ -220,9 +220,6 @@ Reply get_pyramid(const Call& call) {
 Reply get_tile(const Call& call) {
   const Target target = open_row(call);
   if (target.failure) return *target.failure;
-  const std::optional<std::string_view> version = call.query.find("v");
-  if (version && *version != target.pair->version)
-    return problem(409, "the values are others now", "ask for the pyramid again");
   const Plane plane = TRY(plane_at(call, *target.pair));
   const Wanted wanted = TRY(wanted_tile(call, plane));
   const Tile tile = TRY(make_tile(call.app, plane, wanted));
@@ -235,7 +232,7 @@ Reply get_tile(const Call& call) {
                       {"X-Dtype", "f32"},
                       {"X-Nan", std::to_string(nans)}};
   if (tile.rough) response.headers.push_back({"X-Rough", "1"});
-  if (version && !tile.rough)
+  if (call.query.find("v") && !tile.rough)
     response.headers.push_back({"Cache-Control", "private, max-age=31536000, immutable"});
   return response;
 }

@@ -91,6 +91,8 @@ std::optional<std::vector<std::pair<std::string_view, std::string>>> fit(std::st
   return parameters;
 }
 
+Response outdated(std::string_view why) { return problem(409, why, "ask for the rows again"); }
+
 Target missing(std::string_view what, const std::string& id) {
   Target target;
   target.failure = problem(404, fmt::format("there is no {} '{}'", what, printable(id, 60)));
@@ -125,7 +127,12 @@ Target session_of(const Call& call) {
   Target target;
   const std::string id = call.parameter("session");
   target.session = call.app.sessions.find(id);
-  return target.session ? target : missing("session", id);
+  if (!target.session) return missing("session", id);
+  if (const std::optional<std::string_view> run = call.query.find("run")) {
+    const uint64_t now = target.session->read([](const SessionState& state) { return state.run; });
+    if (parse_digits(*run) != now) target.failure = outdated("the pairs are others now");
+  }
+  return target;
 }
 
 Target row_of(const Call& call) {
@@ -135,7 +142,11 @@ Target row_of(const Call& call) {
   const std::optional<uint64_t> id = parse_digits(text);
   const std::size_t rows =
       target.session->read([](const SessionState& state) { return state.row_count(); });
-  if (!id || *id >= rows) return missing("pair", text);
+  if (!id || *id >= rows) {
+    const bool was_there = id && call.query.find("v");
+    return was_there ? Target{{}, 0, {}, outdated("the pairs are others now")}
+                     : missing("pair", text);
+  }
   target.row = *id;
   return target;
 }
@@ -147,6 +158,9 @@ Target open_row(const Call& call) {
   Result<OpenPairPtr> pair = app.pairs.open(app.sessions, target.session, target.row);
   if (pair.ok()) {
     target.pair = std::move(pair).value();
+    const std::optional<std::string_view> version = call.query.find("v");
+    if (version && *version != target.pair->version)
+      target.failure = outdated("the values are others now");
     return target;
   }
   const bool stale = app.sessions.stale(*target.session);

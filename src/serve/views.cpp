@@ -34,9 +34,11 @@ struct Place {
 Place place_of(const SessionState& state, std::size_t id, OpenPair& open) {
   const Row row = state.row(id);
   Place place;
+  Settings settings = state.settings;
+  settings.name.clear();
   Hash hash;
   hash.add(state.files);
-  hash.add(text_of(state.settings));
+  hash.add(text_of(settings));
   hash.add(row.name_a());
   hash.add(row.name_b());
   place.version = hash.text();
@@ -99,9 +101,11 @@ Result<OpenPairPtr> PairCache::open(Sessions& sessions, const SessionPtr& sessio
   auto open = std::make_shared<OpenPair>();
   Place place;
   Settings settings;
+  std::shared_ptr<const Pairing> pairing;  // That of this very row: another run may come meanwhile.
   session->read([&](const SessionState& state) {
     if (row < state.row_count()) place = place_of(state, row, *open);
     settings = state.settings;
+    pairing = state.pairing;
   });
   const std::string key = fmt::format("{} {} {} {}", session->id(), place.version, row,
                                       static_cast<int>(open->compared));
@@ -113,7 +117,7 @@ Result<OpenPairPtr> PairCache::open(Sessions& sessions, const SessionPtr& sessio
       return found->pair;
     }
   }
-  const std::shared_ptr<const Pairing> pairing = TRY(sessions.pairing(session));
+  if (!pairing) pairing = TRY(sessions.pairing(session));
   if (place.pair == SIZE_MAX)
     TRY(open_alone(*pairing, place, *open));
   else

@@ -1,7 +1,7 @@
 // What the browser tests share: a server of their own, a page, real file drops, made-up files.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -66,15 +66,25 @@ export async function serve(t, args = [], { state = folder(t), command = 'serve'
     child.on('error', fail);
     child.on('exit', (status) => fail(new Error(`the server ended with ${status}: ${text}`)));
   });
-  const stop = () => new Promise((done) => {
+  // Until it has ended: the next one needs the folder that it holds.
+  const end = (signal) => new Promise((done) => {
     if (child.exitCode !== null || child.signalCode !== null) return done();
     child.removeAllListeners('exit');
     child.once('exit', done);
-    child.kill('SIGTERM');
+    child.kill(signal);
   });
+  const stop = () => end('SIGTERM');
+  const kill = () => end('SIGKILL');
   later(t, stop);
-  return { url, state, stop, child };
+  return { url, state, stop, kill };
 }
+
+/** SLOW=800: each request waits up to so many milliseconds, so that answers come in any order. */
+const SLOW = Number(process.env.SLOW ?? 0);
+const slowly = async (route) => {
+  await new Promise((done) => setTimeout(done, Math.random() * SLOW));
+  await route.fallback().catch(() => {}); // The page may be gone.
+};
 
 // One browser for a file of tests, on a profile of its own; each test has a context of its own.
 let browser;
@@ -89,7 +99,7 @@ export async function browse(t, url, { size = [1440, 900], theme = 'light', allo
   });
   later(t, () => context.close());
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(120_000);
   const complaints = [];
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
@@ -97,6 +107,7 @@ export async function browse(t, url, { size = [1440, 900], theme = 'light', allo
   });
   later(t, () => assert.deepEqual(complaints.filter((text) => !allow.some((each) => text.includes(each))), []));
   await before?.(page);
+  if (SLOW > 0) await page.route('**/api/**', slowly);
   await page.goto(url);
   return page;
 }
@@ -133,7 +144,9 @@ export function safetensors(file, tensors) {
   const text = Buffer.from(JSON.stringify(header));
   const size = Buffer.alloc(8);
   size.writeBigUInt64LE(BigInt(text.length));
-  writeFileSync(file, Buffer.concat([size, text, ...parts]));
+  // In one go: a server that has the file open keeps what it had.
+  writeFileSync(`${file}.new`, Buffer.concat([size, text, ...parts]));
+  renameSync(`${file}.new`, file);
   return file;
 }
 

@@ -58,7 +58,8 @@ test('a row is moved by keyboard and by mouse, and stays there', async (t) => {
   const before = await names(page);
   await page.locator('.prow').nth(0).click();
   await page.locator('.rows').focus();
-  await page.keyboard.press('Alt+ArrowDown');
+  const told = () => page.waitForResponse((answer) => answer.url().includes('/order'));
+  await Promise.all([told(), page.keyboard.press('Alt+ArrowDown')]);
   await page.waitForFunction((name) => document.querySelectorAll('.prow .nm')[1].textContent === name, before[0]);
   const from = await page.locator('.prow').nth(4).boundingBox();
   const to = await page.locator('.prow').nth(2).boundingBox();
@@ -67,7 +68,7 @@ test('a row is moved by keyboard and by mouse, and stays there', async (t) => {
   await page.mouse.move(from.x + 80, from.y - 10, { steps: 4 });
   await page.mouse.move(to.x + 80, to.y + 4, { steps: 4 });
   await page.locator('.ghost').waitFor();
-  await page.mouse.up();
+  await Promise.all([told(), page.mouse.up()]);
   await page.waitForFunction((name) => document.querySelectorAll('.prow .nm')[2].textContent === name, before[4]);
   const now = (await names(page)).slice(0, 6);
   await server.stop();

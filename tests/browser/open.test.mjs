@@ -16,7 +16,7 @@ test('two archives dropped are compared by themselves', async (t) => {
   await finished(page);
   assert.equal(await page.locator('.verdict h1').innerText(), 'Diverges in layer 1');
   assert.deepEqual(await page.locator('.model .nm').allInnerTexts(), ['reference.zip', 'constant_scale.tgz']);
-  assert.match(page.url(), /#s=\w+&p=\d+/);
+  await page.waitForFunction(() => /#s=\w+&p=\d+/.test(location.hash));
   assert.doesNotMatch(page.url(), /[#&]t=/, 'the token does not stay in the address');
 });
 
@@ -72,8 +72,7 @@ test('the demo is one click away, and is there again after a restart', async (t)
   await page.getByRole('button', { name: 'Try the demo' }).click();
   await finished(page);
   await page.locator('.det h2').waitFor();
-  first.child.removeAllListeners('exit');
-  first.child.kill('SIGKILL');
+  await first.kill();
   const second = await serve(t, [], { state });
   await page.goto(second.url);
   await page.locator('.recent tbody tr').first().click();

@@ -5,7 +5,7 @@ import { OpenScreen } from './open/OpenScreen';
 import { PairView } from './pair/PairView';
 import { Palette } from './palette/Palette';
 import { listWidth } from './store/prefs';
-import { openSession } from './store/session';
+import { reconnect } from './store/session';
 import * as state from './store/state';
 import { ListPanel } from './tree/ListPanel';
 import { FindDialog, IndexDialog } from './ui/FindDialogs';
@@ -15,6 +15,8 @@ import { Icon } from './ui/parts';
 import { ExportDialog, ToleranceDialog } from './ui/SettingsDialogs';
 import { StatusBar } from './ui/StatusBar';
 import { TopBar } from './ui/TopBar';
+
+const RECONNECT_MS = 3000;
 
 function Dialogs() {
   switch (state.dialog.value) {
@@ -42,9 +44,12 @@ function Banner() {
   const lost = !state.connected.value;
   useEffect(() => {
     if (!lost) return;
-    const id = state.session.value?.id;
-    const timer = setInterval(() => id && openSession(id, state.openPair.value), 3000);
-    return () => clearInterval(timer);
+    let timer = 0;
+    const soon = () => {
+      timer = window.setTimeout(() => reconnect().then(soon), RECONNECT_MS);
+    };
+    soon();
+    return () => clearTimeout(timer);
   }, [lost]);
   const now = state.notice.value;
   if (!lost && !now) return null;

@@ -96,7 +96,7 @@ export function FlatGrid({ pair }: { pair: Pair }) {
   }, [cursor, rows, cols]);
   const from = Math.min(flatFrom.value, Math.max(0, total - 1));
   const to = Math.min(total, from + rows * cols);
-  const got = useFetched(
+  const { value: got, isOld } = useFetched(
     box.width === 0 ? '' : [pair.id, pair.v, from, to, cols].join('|'),
     async (asked) => ({
       values: await fetchFlat(asked, shape, from, to),
@@ -114,6 +114,7 @@ export function FlatGrid({ pair }: { pair: Pair }) {
       ref={ref}
       role="group"
       aria-label="Values in row-major order, arrow keys move the cursor"
+      aria-busy={isOld}
       tabIndex={0}
       data-flat-shape={shape.join(',')}
       onWheel={(event) => {

@@ -171,7 +171,7 @@ export function Grid2D({ pair }: { pair: Pair }) {
     spans.y,
     spans.x,
   ].join('|');
-  const got = useFetched(box.width === 0 ? '' : key, async (asked) => ({
+  const { value: got, isOld } = useFetched(box.width === 0 ? '' : key, async (asked) => ({
     values: await fetchWindow(asked, spans, own(sliceB)),
     y0: spans.y[0],
     x0: spans.x[0],
@@ -182,6 +182,7 @@ export function Grid2D({ pair }: { pair: Pair }) {
       ref={ref}
       role="group"
       aria-label="Values, arrow keys move the cursor"
+      aria-busy={isOld}
       tabIndex={0}
       onKeyDown={onArrow}
       onWheel={(event) => {

@@ -92,12 +92,17 @@ export function List1D({ pair }: { pair: Pair }) {
     b.y,
     b.x,
   ].join('|');
-  const values = useFetched(key, (asked) => fetchWindow(asked, a, b));
+  const { value: got, isOld } = useFetched(key, async (asked) => ({
+    values: await fetchWindow(asked, a, b),
+    a: { y: a.y[0], from: a.x[0] },
+    b: { y: b.y[0], from: b.x[0] },
+  }));
   return (
     <div
       class="v1"
       role="group"
       aria-label="Values along the last dimension"
+      aria-busy={isOld}
       tabIndex={0}
       onMouseOver={showTip}
       onMouseLeave={hideTip}
@@ -120,18 +125,11 @@ export function List1D({ pair }: { pair: Pair }) {
                   </th>
                 ),
             )}
-            {values?.d && <th scope="col">b − a</th>}
-            {values?.d && <th scope="col">|Δ| / tol</th>}
+            {got?.values.d && <th scope="col">b − a</th>}
+            {got?.values.d && <th scope="col">|Δ| / tol</th>}
           </tr>
         </thead>
-        {values && (
-          <Lines
-            values={values}
-            pair={pair}
-            a={{ y: a.y[0], from: a.x[0] }}
-            b={{ y: b.y[0], from: b.x[0] }}
-          />
-        )}
+        {got && <Lines pair={pair} {...got} />}
       </table>
     </div>
   );

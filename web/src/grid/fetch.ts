@@ -32,7 +32,7 @@ async function fetchPlanes(
   const query: api.SliceQuery = { plane, at: atText(slice), stored: !pair.shape };
   if (slice.y >= 0) query.y = range(y);
   if (slice.x >= 0) query.x = range(x);
-  const got = await api.slice(session, pair.id, query, signal);
+  const got = await api.slice(session, pair, query, signal);
   const of = (name: string) => got.values[got.planes.indexOf(name)] ?? null;
   return { rows: got.rows, cols: got.cols, a: of('a'), b: of('b'), d: of('d') };
 }

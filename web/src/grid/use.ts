@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { isAbort, Latest } from '../net/http';
+import { isOutdated } from '../store/session';
 import * as state from '../store/state';
 import type { Asked } from './fetch';
 
@@ -20,9 +21,15 @@ export function useBox(): [RefObject<HTMLDivElement | null>, { width: number; he
   return [ref, size.value];
 }
 
+export interface Fetched<T> {
+  value: T | null;
+  /** It is of another key: what was asked for last is on its way. */
+  isOld: boolean;
+}
+
 /** Fetches when `key` changes; what was superseded is aborted, what is on screen stays. */
-export function useFetched<T>(key: string, fetch: (asked: Asked) => Promise<T>): T | null {
-  const got = useSignal<T | null>(null);
+export function useFetched<T>(key: string, fetch: (asked: Asked) => Promise<T>): Fetched<T> {
+  const got = useSignal<{ key: string; value: T | null }>({ key: '', value: null });
   const latest = useRef(new Latest());
   useEffect(() => {
     const session = state.session.value;
@@ -31,12 +38,12 @@ export function useFetched<T>(key: string, fetch: (asked: Asked) => Promise<T>):
     const signal = latest.current.next();
     fetch({ session: session.id, pair, signal })
       .then((values) => {
-        if (!signal.aborted) got.value = values;
+        if (!signal.aborted) got.value = { key, value: values };
       })
       .catch((error) => {
-        if (!isAbort(error)) got.value = null;
+        if (!isAbort(error) && !isOutdated(error)) got.value = { key, value: null };
       });
   }, [key]);
   useEffect(() => () => latest.current.stop(), []);
-  return got.value;
+  return { value: got.value.value, isOld: got.value.key !== key };
 }

@@ -2,9 +2,10 @@
 import { computed, effect, signal } from '@preact/signals';
 import { toNumber } from '../fmt/number';
 import * as api from '../net/api';
-import { ApiError, isAbort, Latest } from '../net/http';
+import { isAbort, Latest } from '../net/http';
 import type { Pyramid } from '../net/types';
 import { logScale } from '../store/prefs';
+import { isOutdated } from '../store/session';
 import * as state from '../store/state';
 import * as view from '../store/view';
 import { type Domain, roundUp } from './colour';
@@ -23,16 +24,14 @@ const latest = new Latest();
 /** Raised to ask for the pyramid again. */
 const again = signal(0);
 const RETRY_MS = 1000;
+const OUTDATED_MS = 100;
 
 /** A tile did not come: the values are others now, or the server is busy or gone for a moment. */
 export function lost(of: Plane, error: unknown) {
-  const isStale = error instanceof ApiError && error.problem.status === 409;
-  setTimeout(
-    () => {
-      if (plane.value === of) again.value++;
-    },
-    isStale ? 100 : RETRY_MS,
-  );
+  const wait = isOutdated(error) ? OUTDATED_MS : RETRY_MS;
+  setTimeout(() => {
+    if (plane.value === of) again.value++;
+  }, wait);
 }
 
 export function followPlane() {
@@ -55,12 +54,12 @@ export function followPlane() {
     if (!isAgain && isSame && current.pyramid.v === pair.v) return;
     const signal = latest.next();
     api
-      .pyramid(session, pair.id, at, signal)
+      .pyramid(session, pair, at, signal)
       .then((pyramid) => {
         plane.value = { session, pair: pair.id, at, pyramid };
       })
       .catch((error) => {
-        if (!isAbort(error)) plane.value = null;
+        if (!isAbort(error) && !isOutdated(error)) plane.value = null;
       });
   });
 }

@@ -40,8 +40,8 @@ export const putPairings = (
   id: string,
   json: { pairs: { a: string; b: string }[]; only?: boolean; fingerprint?: string },
 ) => askJson<T.Started>(`/sessions/${id}/pairings`, { method: 'PUT', json });
-export const putOrder = (id: string, ids: number[]) =>
-  askJson<{ rev: number }>(`/sessions/${id}/order`, { method: 'PUT', json: { ids } });
+export const putOrder = (id: string, run: number, ids: number[]) =>
+  askJson<{ rev: number }>(`/sessions/${id}/order?run=${run}`, { method: 'PUT', json: { ids } });
 export const exportAs = (id: string, format: string, show?: string[]) =>
   askJson<{ id: string; url: string; name: string }>(
     `/sessions/${id}/export`,
@@ -49,12 +49,28 @@ export const exportAs = (id: string, format: string, show?: string[]) =>
   );
 
 const at = (s: string, p: number) => `/sessions/${s}/pairs/${p}`;
-export const pair = (s: string, p: number, signal?: Signal) =>
-  askJson<T.Pair>(at(s, p), { signal });
-export const patchPair = (s: string, p: number, dims: string | null) =>
-  askJson<T.Started>(at(s, p), { method: 'PATCH', json: { dims } });
-export const putNote = (s: string, p: number, note: string) =>
-  askJson<void>(`${at(s, p)}/note`, { method: 'PUT', json: { text: note } });
+/** In another run the number means another pair: then the server refuses. */
+export const pair = (s: string, p: number, run: number, signal?: Signal) =>
+  askJson<T.Pair>(`${at(s, p)}?run=${run}`, { signal });
+export const patchPair = (s: string, p: number, run: number, dims: string | null) =>
+  askJson<T.Started>(`${at(s, p)}?run=${run}`, { method: 'PATCH', json: { dims } });
+export const putNote = (s: string, p: number, run: number, note: string) =>
+  askJson<void>(`${at(s, p)}/note?run=${run}`, { method: 'PUT', json: { text: note } });
+
+type Fields = Record<string, string | number | undefined>;
+const query = (fields: Fields) =>
+  Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `${key}=${text(String(value))}`)
+    .join('&');
+
+/** Which values: with `v` the server refuses when the pair of this number is another one now. */
+export interface Of {
+  id: number;
+  v: string;
+}
+const valuesAt = (s: string, of: Of, what: string, fields: Fields = {}) =>
+  `${at(s, of.id)}/${what}?${query({ ...fields, v: of.v })}`;
 
 export interface SliceQuery {
   plane: string;
@@ -72,17 +88,11 @@ export interface Slice {
   values: Float64Array[];
 }
 
-const query = (fields: Record<string, string | number | undefined>) =>
-  Object.entries(fields)
-    .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => `${key}=${text(String(value))}`)
-    .join('&');
-
 /** Values of a window of a plane, in float64, a plane after the other. */
-export async function slice(s: string, p: number, q: SliceQuery, signal?: Signal): Promise<Slice> {
+export async function slice(s: string, of: Of, q: SliceQuery, signal?: Signal): Promise<Slice> {
   const { stored, ...rest } = q;
   const fields = { ...rest, as: 'f64', layout: stored ? 'stored' : undefined };
-  const answer = await ask(`${at(s, p)}/slice?${query(fields)}`, { signal });
+  const answer = await ask(valuesAt(s, of, 'slice', fields), { signal });
   const body = await answer.arrayBuffer();
   const [count, rowCount, columnCount] = numbersOf(answer.headers.get('X-Shape'));
   const offsets = numbersOf(answer.headers.get('X-Offsets'));
@@ -97,18 +107,18 @@ export async function slice(s: string, p: number, q: SliceQuery, signal?: Signal
 const numbersOf = (header: string | null) =>
   header ? header.split(',').map((word) => Number(word)) : [];
 
-export const element = (s: string, p: number, where: string, signal?: Signal) =>
-  askJson<T.Element>(`${at(s, p)}/element?${where}`, { signal });
-export const axes = (s: string, p: number, signal?: Signal) =>
-  askJson<{ axes: T.AxisProfile[] }>(`${at(s, p)}/axes`, { signal });
-export const pyramid = (s: string, p: number, where: string, signal?: Signal) =>
-  askJson<T.Pyramid>(`${at(s, p)}/pyramid?at=${text(where)}`, { signal });
-export const histogram = (s: string, p: number, of: string, bins: number, signal?: Signal) =>
-  askJson<T.Histogram>(`${at(s, p)}/histogram?of=${of}&bins=${bins}`, { signal });
-export const worst = (s: string, p: number, count: number, signal?: Signal) =>
-  askJson<{ worst: T.Hit[] }>(`${at(s, p)}/worst?count=${count}`, { signal });
-export const find = (s: string, p: number, what: Record<string, unknown>, signal?: Signal) =>
-  askJson<T.Found>(`${at(s, p)}/find`, { ...post(what), signal });
+export const element = (s: string, of: Of, place: readonly number[], signal?: Signal) =>
+  askJson<T.Element>(valuesAt(s, of, 'element', { at: place.join(',') }), { signal });
+export const axes = (s: string, of: Of, signal?: Signal) =>
+  askJson<{ axes: T.AxisProfile[] }>(valuesAt(s, of, 'axes'), { signal });
+export const pyramid = (s: string, of: Of, where: string, signal?: Signal) =>
+  askJson<T.Pyramid>(valuesAt(s, of, 'pyramid', { at: where }), { signal });
+export const histogram = (s: string, of: Of, what: string, bins: number, signal?: Signal) =>
+  askJson<T.Histogram>(valuesAt(s, of, 'histogram', { of: what, bins }), { signal });
+export const worst = (s: string, of: Of, count: number, signal?: Signal) =>
+  askJson<{ worst: T.Hit[] }>(valuesAt(s, of, 'worst', { count }), { signal });
+export const find = (s: string, of: Of, what: Record<string, unknown>, signal?: Signal) =>
+  askJson<T.Found>(valuesAt(s, of, 'find'), { ...post(what), signal });
 
 export interface TilePlace {
   plane: 'a' | 'b' | 'd';
@@ -133,9 +143,9 @@ export async function tile(
   t: TilePlace & { rough: boolean },
   signal?: Signal,
 ): Promise<Tile> {
-  const path = `${at(s, p)}/tile/${t.plane}/${t.level}/${t.ty}/${t.tx}`;
-  const fields = { at: t.at, v: t.v, rough: t.rough ? 1 : undefined };
-  const answer = await ask(`${path}?${query(fields)}`, { signal });
+  const what = `tile/${t.plane}/${t.level}/${t.ty}/${t.tx}`;
+  const fields = { at: t.at, rough: t.rough ? 1 : undefined };
+  const answer = await ask(valuesAt(s, { id: p, v: t.v }, what, fields), { signal });
   const [rowCount, cols] = numbersOf(answer.headers.get('X-Shape'));
   const values = new Float32Array(await answer.arrayBuffer());
   return { rows: rowCount, cols, values, rough: answer.headers.has('X-Rough') };

@@ -54,7 +54,7 @@ export function Recent() {
             return (
               <tr key={one.id} onClick={() => openSession(one.id)}>
                 <td>
-                  <button type="button" class="names" onClick={() => openSession(one.id)}>
+                  <button type="button" class="names">
                     <SideMark side="a" small /> {one.a}
                     {one.b && (
                       <>

@@ -134,8 +134,8 @@ export function Differences({ pair, lead }: { pair: Pair; lead?: ComponentChildr
   const isDiff = !!pair.metrics;
   const of = isDiff ? 'd' : pair.a ? 'a' : 'b';
   const found = useFetched(`${pair.id} ${pair.v}`, (asked) =>
-    api.histogram(asked.session, pair.id, of, BINS, asked.signal),
-  );
+    api.histogram(asked.session, pair, of, BINS, asked.signal),
+  ).value;
   const tail = found
     ? [
         found.zero > 0 ? `${count(found.zero)} ${isDiff ? 'equal' : 'zero'}` : '',

@@ -21,7 +21,7 @@ export function exampleOf(a: readonly number[], b: readonly number[]): string {
 export function LayoutEditor({ pair, onClose }: { pair: Pair; onClose: () => void }) {
   const box = useRef<HTMLInputElement>(null);
   const apply = (dims: string | null) => {
-    rerun(api.patchPair(state.session.value!.id, pair.id, dims));
+    rerun(api.patchPair(state.session.value!.id, pair.id, state.store.value.run, dims));
     onClose();
   };
   const example = pair.a && pair.b ? exampleOf(pair.a.shape, pair.b.shape) : '';

@@ -8,9 +8,10 @@ import * as state from '../store/state';
 
 export function NoteEditor({ pair, onClose }: { pair: Pair; onClose: () => void }) {
   const box = useRef<HTMLTextAreaElement>(null);
+  const run = state.store.value.run;
   const save = async () => {
     try {
-      await api.putNote(state.session.value!.id, pair.id, box.current!.value);
+      await api.putNote(state.session.value!.id, pair.id, run, box.current!.value);
       reloadPair();
       await refresh();
       state.say('note saved');

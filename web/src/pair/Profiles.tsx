@@ -85,10 +85,10 @@ function Profile({ profile }: { profile: AxisProfile }) {
 }
 
 export function Profiles({ pair }: { pair: Pair }) {
-  const found = useFetched(`${pair.id} ${pair.v}`, (asked) =>
-    api.axes(asked.session, pair.id, asked.signal),
+  const { value: found, isOld } = useFetched(`${pair.id} ${pair.v}`, (asked) =>
+    api.axes(asked.session, pair, asked.signal),
   );
-  if (!found) return null;
+  if (!found || isOld) return null;
   const long = found.axes.filter((profile) => profile.size > 1);
   if (long.length === 0) return <p class="nohits">No axis has more than one index.</p>;
   return (

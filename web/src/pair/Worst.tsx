@@ -59,8 +59,8 @@ function onArrow(event: KeyboardEvent, hits: readonly Hit[]) {
 
 export function Worst({ pair, lead }: { pair: Pair; lead?: ComponentChildren }) {
   const tab = useSignal<'worst' | 'axes'>('worst');
-  const found = useFetched(`${pair.id} ${pair.v}`, (asked) =>
-    api.worst(asked.session, pair.id, WORST, asked.signal),
+  const { value: found, isOld } = useFetched(`${pair.id} ${pair.v}`, (asked) =>
+    api.worst(asked.session, pair, WORST, asked.signal),
   );
   const beyond = pair.metrics?.beyond ?? 0;
   return (
@@ -94,6 +94,7 @@ export function Worst({ pair, lead }: { pair: Pair; lead?: ComponentChildren }) 
         class="scroll"
         role="group"
         aria-label={tab.value === 'worst' ? 'Worst elements' : 'Error by axis'}
+        aria-busy={isOld}
         tabIndex={0}
         onKeyDown={(event) => tab.value === 'worst' && onArrow(event, found?.worst ?? [])}
       >

@@ -3,8 +3,10 @@
 import { flatOf } from '../fmt/shape';
 import * as api from '../net/api';
 import { isAbort, Latest } from '../net/http';
-import { element } from '../store/probe';
-import { failed } from '../store/session';
+import type { Pair } from '../net/types';
+import { openedPair } from '../store/pair';
+import { element, probe, samePlace } from '../store/probe';
+import { failed, isOutdated } from '../store/session';
 import * as state from '../store/state';
 import * as view from '../store/view';
 import type { Wanted } from './wanted';
@@ -12,8 +14,8 @@ import type { Wanted } from './wanted';
 const latest = new Latest();
 const ROUNDS_MAX = 64;
 
-export function jumpToMax() {
-  const at = state.pair.value?.metrics?.at;
+export async function jumpToMax() {
+  const at = (await openedPair())?.metrics?.at;
   if (!at) {
     state.say('no element differs');
     return;
@@ -27,10 +29,10 @@ let last: Wanted = { in: 'tol' };
 
 /** Searches from the cursor on, and once around; tells what it found. */
 export async function findNext(what: Wanted, dir: 1 | -1, includeHere = false): Promise<boolean> {
-  const session = state.session.value;
-  const pair = state.pair.value;
-  if (!session || !pair || !view.shapeOf(pair)) return false;
   last = what;
+  const pair = await openedPair();
+  const session = state.session.value;
+  if (!session || !pair || !view.shapeOf(pair)) return false;
   const { shape } = view.sliceA.value;
   const size = shape.reduce((product, each) => product * BigInt(each), 1n);
   if (size === 0n) return false;
@@ -40,8 +42,8 @@ export async function findNext(what: Wanted, dir: 1 | -1, includeHere = false): 
   try {
     const signal = latest.next();
     const hit =
-      (await search(session.id, pair.id, { ...what, dir, from: String(start) }, signal)) ??
-      (wrapped ? null : await search(session.id, pair.id, { ...what, dir }, signal));
+      (await search(session.id, pair, { ...what, dir, from: String(start) }, signal)) ??
+      (wrapped ? null : await search(session.id, pair, { ...what, dir }, signal));
     if (!hit) {
       state.notify({ text: 'Nothing found.' }, 2500);
       return false;
@@ -50,12 +52,12 @@ export async function findNext(what: Wanted, dir: 1 | -1, includeHere = false): 
     state.say(`found at ${hit.at.join(', ')}`);
     return true;
   } catch (error) {
-    if (!isAbort(error)) failed(error);
+    if (!isAbort(error) && !isOutdated(error)) failed(error);
     return false;
   }
 }
 
-async function search(s: string, p: number, what: Record<string, unknown>, signal: AbortSignal) {
+async function search(s: string, p: Pair, what: Record<string, unknown>, signal: AbortSignal) {
   let ask = what;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const found = await api.find(s, p, { ...ask, limit: 1 }, signal);
@@ -77,16 +79,25 @@ export async function copy(text: string, what: string) {
   }
 }
 
-export function copyValue() {
-  const found = element.value;
-  if (!found) return;
-  const values = [found.a?.text, found.b?.text].filter((text) => text !== undefined);
-  copy(values.join('\t'), 'the values of a and b');
+/** Those of the place that is shown, also where they are still on their way. */
+export async function copyValue() {
+  const pair = await openedPair();
+  const session = state.session.value;
+  const at = probe.value;
+  if (!session || !pair || view.shapeOf(pair)?.length !== at.length) return;
+  const here = element.value;
+  try {
+    const found = samePlace(here?.at, at) ? here! : await api.element(session.id, pair, at);
+    const values = [found.a?.text, found.b?.text].filter((text) => text !== undefined);
+    copy(values.join('\t'), 'the values of a and b');
+  } catch (error) {
+    failed(error);
+  }
 }
 
 /** The expression that gives this slice in NumPy. */
-export function copyNumpy() {
-  const pair = state.pair.value;
+export async function copyNumpy() {
+  const pair = await openedPair();
   if (!pair) return;
   const lines = (['a', 'b'] as const)
     .filter((side) => pair.numpy[side])

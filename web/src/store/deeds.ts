@@ -65,6 +65,14 @@ export const expandAll = () => close(new Set());
 export const collapseAll = () =>
   close(new Set(state.flat.value.groups.map((group) => group.label)));
 
+/** One after the other: what was done last is what the server hears last. */
+let turn: Promise<unknown> = Promise.resolve();
+function inTurn<T>(deed: () => Promise<T>): Promise<T> {
+  const done = turn.then(deed);
+  turn = done.catch(() => {});
+  return done;
+}
+
 // --- order ---
 
 function idsInOrder(): number[] {
@@ -74,6 +82,9 @@ function idsInOrder(): number[] {
   if (order) rows.sort((x, y) => order[x] - order[y]);
   return rows.map((row) => store.id(row));
 }
+
+/** Orders that the server has not been told of yet. */
+let ordersLeft = 0;
 
 async function keepOrder(ids: readonly number[]) {
   const session = state.session.value;
@@ -86,9 +97,11 @@ async function keepOrder(ids: readonly number[]) {
   state.sortBy.value = 'order';
   state.store.value = store.renewed();
   state.rowsRev.value++;
+  ordersLeft++;
   try {
-    await api.putOrder(session.id, [...ids]);
-    await refresh();
+    // Of several moves in a row only the last is told: it has all of them.
+    await inTurn(async () => ordersLeft-- === 1 && api.putOrder(session.id, store.run, [...ids]));
+    if (ordersLeft === 0) await refresh();
   } catch (error) {
     failed(error);
   }
@@ -108,24 +121,23 @@ export function moveRow(id: number, by: 1 | -1) {
 
 export const resetOrder = () => {
   const session = state.session.value;
-  if (session) api.putOrder(session.id, []).then(() => refresh(), failed);
+  if (!session) return;
+  inTurn(() => api.putOrder(session.id, state.store.value.run, [])).then(refresh, failed);
 };
 
 // --- pairing by hand ---
 
 async function setPairings(
-  change: (pairs: { a: string; b: string }[], only: boolean) => { a: string; b: string }[],
+  change: (pairs: { a: string; b: string }[]) => { a: string; b: string }[],
   only?: boolean,
 ) {
   const session = state.session.value;
   if (!session) return;
-  const now = await api.pairings(session.id);
-  const keepOnly = only ?? now.only;
-  const pairs = change(
-    now.pairs.map(({ a, b }) => ({ a, b })),
-    now.only,
-  );
-  await rerun(api.putPairings(session.id, { pairs, only: keepOnly }));
+  await inTurn(async () => {
+    const now = await api.pairings(session.id);
+    const pairs = change(now.pairs.map(({ a, b }) => ({ a, b })));
+    await rerun(api.putPairings(session.id, { pairs, only: only ?? now.only }));
+  });
 }
 
 export async function pairByHand(a: string, b: string) {

@@ -2,7 +2,8 @@
 import { batch, effect, untracked } from '@preact/signals';
 import * as api from '../net/api';
 import { ApiError, isAbort, Latest } from '../net/http';
-import { failed } from './session';
+import type { Pair } from '../net/types';
+import { failed, isOutdated } from './session';
 import * as state from './state';
 import * as view from './view';
 
@@ -18,7 +19,7 @@ async function load(sessionId: string, id: number) {
   const signal = latest.next();
   state.pairBusy.value = true;
   try {
-    const pair = await api.pair(sessionId, id, signal);
+    const pair = await api.pair(sessionId, id, state.store.value.run, signal);
     if (signal.aborted) return;
     batch(() => {
       const another = state.pair.value?.id !== pair.id;
@@ -33,6 +34,7 @@ async function load(sessionId: string, id: number) {
   } catch (error) {
     if (isAbort(error)) return;
     state.pairBusy.value = false;
+    if (isOutdated(error)) return;
     if (error instanceof ApiError) state.pairError.value = error.message;
     else failed(error);
   }
@@ -46,7 +48,11 @@ export function followPair() {
     const id = state.openPair.value;
     const rev = state.rowsRev.value;
     untracked(() => {
-      if (!session || id === null) return;
+      if (!session || id === null) {
+        latest.stop();
+        state.pairBusy.value = false;
+        return;
+      }
       const store = state.store.value;
       const row = store.row(id);
       const now = [session.id, id, store.run, row, store.status(row), store.num('maxAbs', row)];
@@ -57,6 +63,19 @@ export function followPair() {
       if (rev > 0) load(session.id, id);
     });
   });
+}
+
+/** The pair that is open, once it is there: what was asked of it must not be done to another. */
+export async function openedPair(): Promise<Pair | null> {
+  await new Promise<void>((done) => {
+    const stop = effect(() => {
+      if (state.pairBusy.value) return;
+      done();
+      queueMicrotask(() => stop());
+    });
+  });
+  const pair = state.pair.value;
+  return pair?.id === state.openPair.value ? pair : null;
 }
 
 export function reloadPair() {

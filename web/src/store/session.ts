@@ -12,8 +12,11 @@ const RETRY_MS = [500, 1000, 2000, 4000, 8000];
 const QUIET_MS = 150;
 
 let events: EventSource | null = null;
+let failures = 0;
 let refreshTimer = 0;
 const fetching = new Latest();
+/** Sessions on their way to the screen: news of the one before must not call them off. */
+let opens = 0;
 
 const isRunning = ({ state }: Pick<Session, 'state'>) =>
   ['matching', 'comparing', 'explaining'].includes(state);
@@ -52,6 +55,7 @@ export function closeGroups(store: PairStore, pair: number | null) {
 export async function openSession(id: string, pair: number | null = null) {
   stopFollowing();
   const store = new PairStore();
+  opens++;
   try {
     const signal = fetching.next();
     const [session, columns] = await Promise.all([
@@ -78,6 +82,8 @@ export async function openSession(id: string, pair: number | null = null) {
     follow(session);
   } catch (error) {
     if (!isAbort(error)) failed(error);
+  } finally {
+    opens--;
   }
 }
 
@@ -86,9 +92,21 @@ export function failed(error: unknown) {
     state.connected.value = false;
     return;
   }
+  state.connected.value = true;
   const hint = error instanceof ApiError && error.problem.hint ? ` ${error.problem.hint}` : '';
   const text = error instanceof Error ? error.message : String(error);
   state.notify({ text: text + hint, bad: true }, 12_000);
+}
+
+/** Asks whether the server is there again. */
+export async function reconnect() {
+  if (state.session.value) return refresh();
+  try {
+    state.health.value = await api.health();
+    state.connected.value = true;
+  } catch (error) {
+    failed(error);
+  }
 }
 
 /** Rows are not moved while somebody points at them or walks through them. */
@@ -97,7 +115,7 @@ const isLookedAt = () => document.querySelector('.rows:is(:hover, :focus-within)
 /** Fetches what changed since the last time. */
 export async function refresh() {
   const current = state.session.value;
-  if (!current) return;
+  if (!current || opens > 0) return;
   try {
     const signal = fetching.next();
     const store = state.store.value;
@@ -115,6 +133,8 @@ export async function refresh() {
     });
     if (anew) reopen(kept, session);
     else if (state.awaitsFirst.value && session.firstDivergence) showFirst(session);
+    // Whoever began to compare: this tab, which may have asked twice, or another one.
+    if (!events && isRunning(session)) follow(session);
   } catch (error) {
     if (!isAbort(error)) failed(error);
   }
@@ -151,13 +171,19 @@ function refreshSoon() {
   refreshTimer = window.setTimeout(refresh, QUIET_MS);
 }
 
+/** Whether an answer did not come only because the values are others now; the new ones follow. */
+export function isOutdated(error: unknown): boolean {
+  const outdated = error instanceof ApiError && error.problem.status === 409;
+  if (outdated) refreshSoon();
+  return outdated;
+}
+
 /** One EventSource for the tab, only while a job runs. */
 export function follow(session: Session) {
   stopFollowing();
   if (!isRunning(session)) return;
   const source = new EventSource(withToken(`/sessions/${session.id}/events`));
   events = source;
-  let failures = 0;
   source.addEventListener('rev', (event) => {
     failures = 0;
     showProgress(JSON.parse((event as MessageEvent<string>).data));
@@ -178,14 +204,8 @@ export function follow(session: Session) {
   source.onerror = () => {
     // The stream also ends when all is done; the session says which.
     stopFollowing();
-    window.setTimeout(again, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
+    window.setTimeout(refresh, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
   };
-}
-
-async function again() {
-  await refresh();
-  const session = state.session.value;
-  if (session && !events && isRunning(session)) follow(session);
 }
 
 interface News {
@@ -219,8 +239,6 @@ export async function rerun(start: Promise<{ id: string }>) {
   try {
     await start;
     await refresh();
-    const session = state.session.value;
-    if (session) follow(session);
   } catch (error) {
     failed(error);
   }

@@ -17,6 +17,11 @@ const VIEWS = ['1d', '2d', 'flat'] as const;
 const pick = <T extends string>(list: readonly T[], word: string | null): T | null =>
   list.find((each) => each === word) ?? null;
 
+function readPair(hash: string): number | null {
+  const pair = new URLSearchParams(hash.replace(/^#/, '')).get('p');
+  return pair === null ? null : Number(pair);
+}
+
 export function readHash(hash: string): Place {
   const fields = new URLSearchParams(hash.replace(/^#/, ''));
   batch(() => {
@@ -29,11 +34,10 @@ export function readHash(hash: string): Place {
       shown === null ? CLASSES : CLASSES.filter((each) => shown.split(',').includes(each)),
     );
   });
-  const pair = fields.get('p');
   const at = fields.get('at');
   return {
     session: fields.get('s'),
-    pair: pair === null ? null : Number(pair),
+    pair: readPair(hash),
     at: at === null || !/^\d+(,\d+)*$/.test(at) ? null : at.split(',').map(Number),
   };
 }
@@ -74,7 +78,9 @@ export function keepUrl() {
   let timer = 0;
   effect(() => {
     const hash = hashOf();
-    const isStep = lastPair !== null && state.openPair.value !== lastPair;
+    // Back and forward are there already; to note them as another step would undo them.
+    const isThere = readPair(location.hash) === state.openPair.value;
+    const isStep = lastPair !== null && state.openPair.value !== lastPair && !isThere;
     lastPair = state.openPair.value;
     clearTimeout(timer);
     const write = (how: 'pushState' | 'replaceState') => {

@@ -90,7 +90,7 @@ export function lookAt(pair: Pair, wanted?: readonly number[] | null) {
     rangeA.value = { from: 0, to: Math.min(10, Math.max(shapeA.at(-1) ?? 1, 1)) };
     activeAxis.value = 0;
   } else if (wanted) {
-    sliceA.value = { ...sliceA.value, at: [...wanted] };
+    sliceA.value = { ...sliceA.value, at: startSlice(shapeA, wanted).at };
   }
   if (!common) linked.value = false;
   else if (!sameShape(shapeB, sliceB.value.shape)) linked.value = true;

@@ -1,0 +1,102 @@
+// A person who is quicker than the server: what was asked for is what happens, in that order.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { browse, finished, folder, safetensors, serve } from './helper.mjs';
+
+const SIZE = 8;
+const NAMES = ['0_query', '0_key', '0_value', '0_mlp'];
+const at = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get('at'));
+const openIs = (page, name) =>
+  page.waitForFunction((wanted) => document.querySelector('.det h2')?.textContent.includes(wanted), name);
+
+/** Tensors of one shape; the k-th differs at [k, k] only. */
+async function openFour(t) {
+  const here = folder(t);
+  const zeros = Array(SIZE * SIZE).fill(0);
+  const model = (file, change) => safetensors(path.join(here, file),
+    Object.fromEntries(NAMES.map((name, k) => [name, [[SIZE, SIZE], change(k)]])));
+  const a = model('a.safetensors', () => zeros);
+  const b = model('b.safetensors', (k) => zeros.with(k * SIZE + k, 1));
+  const { url } = await serve(t, [a, b]);
+  const page = await browse(t, url, { allow: ['ERR_FAILED'] });
+  await finished(page);
+  await openIs(page, 'query');
+  return page;
+}
+
+const delay = (page, pattern, ms) => page.route(pattern, async (route) => {
+  await new Promise((done) => setTimeout(done, ms));
+  await route.continue().catch(() => {}); // The page may be gone.
+});
+
+test('a jump waits for the pair that was opened before it', async (t) => {
+  const page = await openFour(t);
+  await delay(page, /\/pairs\/\d+\?run=/, 400);
+  await page.keyboard.press('j');
+  await page.keyboard.press('m');
+  await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).get('at') === '1,1');
+  await openIs(page, 'key');
+  await page.keyboard.press('j');
+  await page.keyboard.press('n');
+  await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).get('at') === '2,2');
+});
+
+test('rows moved in quick succession are all kept', async (t) => {
+  const page = await openFour(t);
+  await page.getByLabel('Group by').selectOption('none');
+  await page.locator('.prow').first().click();
+  await page.locator('.rows').focus();
+  const names = () => page.locator('.prow .nm').allInnerTexts();
+  await delay(page, '**/order*', 300);
+  const toldOfAll = page.waitForResponse((answer) => answer.url().includes('/order') &&
+    answer.request().postDataJSON().ids.join() === '1,2,3,0');
+  for (let i = 0; i < 3; i++) await page.keyboard.press('Alt+ArrowDown');
+  const wanted = ['0_key', '0_value', '0_mlp', '0_query'];
+  assert.deepEqual(await names(), wanted);
+  await toldOfAll;
+  await page.reload();
+  await finished(page);
+  await page.locator('.prow').nth(3).waitFor();
+  assert.deepEqual(await names(), wanted);
+});
+
+test('back takes one step back, and forward one forward', async (t) => {
+  const page = await openFour(t);
+  for (const name of ['key', 'value']) {
+    await page.keyboard.press('j');
+    await openIs(page, name);
+    await page.keyboard.press('m');
+    const wanted = NAMES.findIndex((each) => each.includes(name));
+    await page.waitForFunction((k) => new URLSearchParams(location.hash.slice(1)).get('at') === `${k},${k}`, wanted);
+  }
+  await page.goBack();
+  await openIs(page, 'key');
+  await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).get('at') === '1,1');
+  await page.goBack();
+  await openIs(page, 'query');
+  await page.goForward();
+  await openIs(page, 'key');
+  assert.equal(await at(page), '1,1');
+});
+
+test('a dialog does not move when more of it comes', async (t) => {
+  const page = await openFour(t);
+  await delay(page, '**/pairings', 400);
+  await page.getByRole('button', { name: 'Matching and pairings' }).click();
+  const place = () => page.getByRole('dialog').getByRole('checkbox').first().boundingBox();
+  const before = await place();
+  await page.getByRole('heading', { name: '0 pairs made by hand' }).waitFor();
+  assert.deepEqual(await place(), before);
+});
+
+test('the server away for a moment is said, and what a person opened is still open', async (t) => {
+  const page = await openFour(t);
+  await page.getByRole('button', { name: 'Collapse all groups' }).click();
+  await page.route('**/api/**', (route) => route.abort());
+  await page.keyboard.press('j');
+  await page.getByText('The server does not answer').waitFor();
+  await page.unroute('**/api/**');
+  await page.getByText('The server does not answer').waitFor({ state: 'detached' });
+  await openIs(page, 'key');
+});

@@ -8,6 +8,7 @@ import path from 'node:path';
 const require = createRequire(new URL('../web/package.json', import.meta.url));
 const { chromium } = require('playwright-core');
 const FRAMES = 240;
+const OPENS = 5;
 
 const [program, a, b] = process.argv.slice(2);
 const state = mkdtempSync(path.join(tmpdir(), 'tensordiff-'));
@@ -25,14 +26,21 @@ const browser = await chromium.launch({
   args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run'],
 });
 
-/** Until rows are drawn and a frame has passed after them. */
+/** Until rows are drawn and a frame has passed after them, by the clock of the page itself. */
 async function opened() {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  await page.addInitScript(() => {
+    window.usable = new Promise((done) => {
+      const watch = new MutationObserver(() => {
+        if (!document.querySelector('.rows [role=row]')) return;
+        watch.disconnect();
+        requestAnimationFrame(() => setTimeout(() => done(performance.now())));
+      });
+      watch.observe(document, { childList: true, subtree: true });
+    });
+  });
   await page.goto(url);
-  await page.locator('.rows [role=row]').first().waitFor({ timeout: 300_000 });
-  const ms = await page.evaluate(() => new Promise((done) => {
-    requestAnimationFrame(() => setTimeout(() => done(performance.now())));
-  }));
+  const ms = await page.evaluate(() => window.usable);
   return { page, ms };
 }
 
@@ -42,7 +50,15 @@ await first.page.waitForFunction(
   null, { timeout: 300_000 });
 await first.page.close();
 
-const { page, ms } = await opened();
+const times = [];
+let page;
+for (let i = 0; i < OPENS; i++) {
+  await page?.close();
+  const again = await opened();
+  page = again.page;
+  times.push(again.ms);
+}
+const ms = times.sort((x, y) => x - y)[Math.floor(OPENS / 2)];
 await page.getByRole('button', { name: 'Expand all groups' }).click();
 const client = await page.context().newCDPSession(page);
 await client.send('Performance.enable');

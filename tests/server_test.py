@@ -134,6 +134,29 @@ class Sessions(ServerTest):
                     cell = None
                 self.assertEqual(cell, value, name)
 
+    def test_only_the_columns_that_are_asked_for(self):
+        session = self.session()
+        _, table = columns(self.server.get(f"/sessions/{session}/pairs?columns=id,nameA").body)
+        self.assertEqual(list(table), ["id", "nameA"])
+        self.assertEqual(self.server.get(f"/sessions/{session}/pairs?columns=id,no").status, 400)
+
+    def test_what_is_asked_of_another_run_is_refused(self):
+        session = self.session()
+        rows = self.server.rows(session)
+        path = self.pair("w", "", session)
+        version = self.server.get(path).json()["v"]
+        self.assertEqual(self.server.get(f"{path}?run={rows['run']}").status, 200)
+        self.assertEqual(self.server.get(f"{path}?run={rows['run'] + 1}").status, 409)
+        order = f"/sessions/{session}/order?run={rows['run'] + 1}"
+        self.assertEqual(self.server.put(order, {"ids": [1]}).status, 409)
+        for what in ("slice?at=0,y,x", "element?at=0,0,0", "axes?", "pyramid?at=0,y,x",
+                     "histogram?of=d", "worst?count=1", "tile/d/0/0/0?at=0,y,x"):
+            self.assertEqual(self.server.get(f"{path}/{what}&v={version}").status, 200, what)
+            self.assertEqual(self.server.get(f"{path}/{what}&v=old").status, 409, what)
+        gone = f"/sessions/{session}/pairs/99/axes"
+        self.assertEqual(self.server.get(f"{gone}?v={version}").status, 409)
+        self.assertEqual(self.server.get(gone).status, 404)
+
     def test_only_what_changed_is_sent_again(self):
         session = self.session()
         rev = self.server.rows(session)["rev"]

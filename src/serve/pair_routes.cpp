@@ -73,16 +73,22 @@ Result<std::set<Status>> statuses(const Json& list) {
 Reply get_pairs(const Call& call) {
   const Target target = session_of(call);
   if (target.failure) return *target.failure;
-  std::optional<uint64_t> since;
+  RowsWanted wanted;
   if (const auto text = call.query.find("since"); text && !text->empty()) {
-    since = parse_digits(*text);
-    if (!since) return Error("since: not a number");
+    wanted.since = parse_digits(*text);
+    if (!wanted.since) return Error("since: not a number");
+  }
+  if (const auto text = call.query.find("columns")) {
+    const std::vector<std::string_view> known = std::exchange(wanted.columns, split(*text, ','));
+    for (const std::string_view name : wanted.columns)
+      if (std::ranges::find(known, name) == known.end())
+        return Error("columns: there is no '{}'", printable(name));
   }
   const bool json = call.request.header("accept").find("application/json") != std::string::npos;
   Response response;
   response.type = json ? "application/json" : kColumnsType;
   target.session->read([&](const SessionState& state) {
-    response.body = json ? rows_as_json(state, since) : rows_as_columns(state, since);
+    response.body = json ? rows_as_json(state, wanted) : rows_as_columns(state, wanted);
     response.headers = {{"X-Rev", std::to_string(state.rev)}, {"X-Run", std::to_string(state.run)}};
   });
   return response;

@@ -171,6 +171,14 @@ std::string head(const SessionState& state, std::optional<uint64_t> since) {
                      sends_all(state, since));
 }
 
+std::vector<RowColumn> columns_of(const RowsWanted& wanted) {
+  std::vector<RowColumn> columns;
+  for (const RowColumn& column : kColumns)
+    if (std::ranges::find(wanted.columns, column.name) != wanted.columns.end())
+      columns.push_back(column);
+  return columns;
+}
+
 void append(const RowColumn& column, std::span<const Row> rows, ColumnCells& cells) {
   for (const Row& row : rows) {
     switch (column.type) {
@@ -243,31 +251,33 @@ std::vector<std::string_view> row_columns() {
   return names;
 }
 
-std::string rows_as_columns(const SessionState& state, std::optional<uint64_t> since) {
-  const std::vector<Row> rows = changed_rows(state, since);
+std::string rows_as_columns(const SessionState& state, const RowsWanted& wanted) {
+  const std::vector<Row> rows = changed_rows(state, wanted.since);
+  const std::vector<RowColumn> chosen = columns_of(wanted);
   // A row is large: all columns of a few of them, before they leave the cache, then of the next.
   constexpr std::size_t kRowsAtOnce = 64;
-  std::vector<ColumnCells> cells(std::size(kColumns));
+  std::vector<ColumnCells> cells(chosen.size());
   for (std::size_t first = 0; first < rows.size(); first += kRowsAtOnce) {
     const auto some = std::span(rows).subspan(first, std::min(kRowsAtOnce, rows.size() - first));
-    for (std::size_t i = 0; i < cells.size(); ++i) append(kColumns[i], some, cells[i]);
+    for (std::size_t i = 0; i < cells.size(); ++i) append(chosen[i], some, cells[i]);
   }
   Columns columns(rows.size());
-  for (std::size_t i = 0; i < cells.size(); ++i) columns.add(kColumns[i].name, std::move(cells[i]));
-  return columns.finish(head(state, since));
+  for (std::size_t i = 0; i < cells.size(); ++i) columns.add(chosen[i].name, std::move(cells[i]));
+  return columns.finish(head(state, wanted.since));
 }
 
-std::string rows_as_json(const SessionState& state, std::optional<uint64_t> since) {
-  const std::vector<Row> rows = changed_rows(state, since);
+std::string rows_as_json(const SessionState& state, const RowsWanted& wanted) {
+  const std::vector<Row> rows = changed_rows(state, wanted.since);
+  const std::vector<RowColumn> chosen = columns_of(wanted);
   JsonWriter json;
   json.begin_object().member("n", uint64_t{rows.size()}).key("rows").begin_array();
   for (const Row& row : rows) {
     json.begin_object();
-    for (const RowColumn& column : kColumns) write_cell(json, column, row);
+    for (const RowColumn& column : chosen) write_cell(json, column, row);
     json.end_object();
   }
   std::string text = json.end_array().end_object().take();
-  return text.insert(1, head(state, since));
+  return text.insert(1, head(state, wanted.since));
 }
 
 }  // namespace tensordiff::serve

@@ -21,12 +21,16 @@ bool was_compared(const Row& row);
 // How many times the tolerance: above 1 exactly where some finite element exceeds it.
 std::optional<double> tolerance_ratio(const Diff& diff);
 
-// The rows that changed after `since`; all of them where that is nothing, or older than the run.
-std::string rows_as_columns(const SessionState& state, std::optional<uint64_t> since);
-std::string rows_as_json(const SessionState& state, std::optional<uint64_t> since);
-
 // Names of all columns, in their order.
 std::vector<std::string_view> row_columns();
+
+struct RowsWanted {
+  // Those that changed after this; all of them where it is nothing, or older than the run.
+  std::optional<uint64_t> since;
+  std::vector<std::string_view> columns = row_columns();
+};
+std::string rows_as_columns(const SessionState& state, const RowsWanted& wanted);
+std::string rows_as_json(const SessionState& state, const RowsWanted& wanted);
 
 void write_metrics(JsonWriter& json, const Row& row);
 void write_finding(JsonWriter& json, const Finding& finding);

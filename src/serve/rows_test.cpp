@@ -62,7 +62,7 @@ TEST(Rows, AreNumberedFromPairsToLeftovers) {
   EXPECT_EQ(status_word(state.row(pairs)), "only_a");
   EXPECT_EQ(status_word(state.row(pairs + 1)), "only_b");
   EXPECT_EQ(state.row(pairs + 1).name_b(), "z");
-  const Json json = Json::parse(rows_as_json(state, std::nullopt)).value();
+  const Json json = Json::parse(rows_as_json(state, {})).value();
   EXPECT_EQ(json["rows"][pairs]["group"].string(), "x");
   EXPECT_EQ(json["rows"][pairs]["shapeA"].string(), "2");
   EXPECT_TRUE(json["rows"][pairs]["maxAbs"].is_null());
@@ -71,14 +71,26 @@ TEST(Rows, AreNumberedFromPairsToLeftovers) {
 TEST(Rows, OnlyThoseThatChangedSince) {
   SessionState state = state_of(sample_report());
   const uint64_t seen = state.rev;
-  EXPECT_EQ(Json::parse(rows_as_json(state, seen)).value()["n"].u64(), 0U);
+  EXPECT_EQ(Json::parse(rows_as_json(state, {.since = seen})).value()["n"].u64(), 0U);
   state.touch(1);
-  const Json changed = Json::parse(rows_as_json(state, seen)).value();
+  const Json changed = Json::parse(rows_as_json(state, {.since = seen})).value();
   EXPECT_EQ(changed["n"].u64(), 1U);
   EXPECT_EQ(changed["rows"][0]["id"].number(), 1.0);
   EXPECT_EQ(changed["full"].boolean(), false);
   state.set_results(state.results, true);
-  EXPECT_EQ(Json::parse(rows_as_json(state, seen)).value()["full"].boolean(), true);
+  EXPECT_EQ(Json::parse(rows_as_json(state, {.since = seen})).value()["full"].boolean(), true);
+}
+
+TEST(Rows, HaveOnlyTheColumnsThatAreWanted) {
+  const SessionState state = state_of(sample_report());
+  const RowsWanted wanted{std::nullopt, {"nameA", "id"}};
+  const Json json = Json::parse(rows_as_json(state, wanted)).value();
+  EXPECT_EQ(json["rows"][0]["id"].number(), 0.0);
+  EXPECT_EQ(json["rows"][0]["nameA"].string(), state.row(0).name_a());
+  EXPECT_TRUE(json["rows"][0]["status"].is_null());
+  const std::string columns = rows_as_columns(state, wanted);
+  EXPECT_NE(columns.find("\"nameA\""), std::string::npos);
+  EXPECT_EQ(columns.find("\"status\""), std::string::npos);
 }
 
 TEST(Rows, KeepTheOrderOfTheUser) {

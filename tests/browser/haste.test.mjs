@@ -6,7 +6,8 @@ import { browse, finished, folder, safetensors, serve } from './helper.mjs';
 
 const SIZE = 8;
 const NAMES = ['0_query', '0_key', '0_value', '0_mlp'];
-const at = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get('at'));
+const atIs = (page, wanted) => page.waitForFunction(
+  (text) => new URLSearchParams(location.hash.slice(1)).get('at') === text, wanted);
 const openIs = (page, name) =>
   page.waitForFunction((wanted) => document.querySelector('.det h2')?.textContent.includes(wanted), name);
 
@@ -35,11 +36,11 @@ test('a jump waits for the pair that was opened before it', async (t) => {
   await delay(page, /\/pairs\/\d+\?run=/, 400);
   await page.keyboard.press('j');
   await page.keyboard.press('m');
-  await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).get('at') === '1,1');
+  await atIs(page, '1,1');
   await openIs(page, 'key');
   await page.keyboard.press('j');
   await page.keyboard.press('n');
-  await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).get('at') === '2,2');
+  await atIs(page, '2,2');
 });
 
 test('rows moved in quick succession are all kept', async (t) => {
@@ -68,16 +69,16 @@ test('back takes one step back, and forward one forward', async (t) => {
     await openIs(page, name);
     await page.keyboard.press('m');
     const wanted = NAMES.findIndex((each) => each.includes(name));
-    await page.waitForFunction((k) => new URLSearchParams(location.hash.slice(1)).get('at') === `${k},${k}`, wanted);
+    await atIs(page, `${wanted},${wanted}`);
   }
   await page.goBack();
   await openIs(page, 'key');
-  await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).get('at') === '1,1');
+  await atIs(page, '1,1');
   await page.goBack();
   await openIs(page, 'query');
   await page.goForward();
   await openIs(page, 'key');
-  assert.equal(await at(page), '1,1');
+  await atIs(page, '1,1');
 });
 
 test('a dialog does not move when more of it comes', async (t) => {

@@ -46,10 +46,16 @@ async function start() {
   followProbe();
   followPlane();
   try {
-    state.health.value = await api.health();
+    const health = api.health().then((said) => {
+      state.health.value = said;
+      return said.open;
+    });
     const asked = new URLSearchParams(hash.slice(1)).get('s');
-    if (asked) await go(hash);
-    else if (state.health.value.open) await openSession(state.health.value.open);
+    if (asked) await Promise.all([go(hash), health]);
+    else {
+      const open = await health;
+      if (open) await openSession(open);
+    }
   } catch (error) {
     failed(error);
   }

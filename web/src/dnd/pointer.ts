@@ -1,7 +1,7 @@
 // Feeds the machine from Pointer Events, captured by the list so that rows may come and go.
 import { signal } from '@preact/signals';
 import { perform } from '../store/deeds';
-import { say } from '../store/state';
+import { say, store } from '../store/state';
 import { type Drag, deedOf, dragText, type Item, type Target } from './machine';
 
 export const drag = signal<Drag | null>(null);
@@ -51,10 +51,13 @@ export function cancel() {
 function targetAt(x: number, y: number): Target | null {
   const found = document.elementFromPoint(x, y)?.closest<HTMLElement>('[data-drop]');
   if (!found) return null;
-  const { drop: kind, id, a = '', b = '', side, name = '' } = found.dataset;
+  const { drop: kind, side, name = '' } = found.dataset;
   if (kind === 'tensor') return { kind, side: side === 'a' ? 'a' : 'b', name };
   const box = found.getBoundingClientRect();
-  return { kind: 'row', id: Number(id), after: y > box.top + box.height / 2, a, b };
+  const id = Number(found.dataset.id);
+  const row = store.value.row(id);
+  const [a, b] = [store.value.text('nameA', row), store.value.text('nameB', row)];
+  return { kind: 'row', id, after: y > box.top + box.height / 2, a, b };
 }
 
 function scrollNearEdge(list: Element | null, y: number) {

@@ -26,9 +26,15 @@ export const deleteSession = (id: string) => askJson<void>(`/sessions/${id}`, { 
 export const reload = (id: string) => askJson<T.Started>(`/sessions/${id}/reload`, post({}));
 export const cancelJob = (id: string) => askJson<void>(`/jobs/${id}`, { method: 'DELETE' });
 
+/** What the list shows, sorts and filters by; the rest comes with a pair that is opened. */
+const COLUMNS = [
+  'id,order,status,layer,stage,group,nameA,nameB,matchedBy,dtypeA,dtypeB,shapeA,shapeB',
+  'elements,steps,maxAbs,meanAbs,relL2,cosine,ulpMax,ratio,likeness,nearest,note',
+].join();
+
 export async function rows(id: string, since: number | null, signal?: Signal): Promise<Columns> {
-  const query = since === null ? '' : `?since=${since}`;
-  const answer = await ask(`/sessions/${id}/pairs${query}`, {
+  const query = since === null ? '' : `&since=${since}`;
+  const answer = await ask(`/sessions/${id}/pairs?columns=${COLUMNS}${query}`, {
     signal,
     accept: 'application/vnd.tensordiff.columns',
   });

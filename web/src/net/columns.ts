@@ -29,6 +29,11 @@ export class Strings {
     return Strings.decoder.decode(this.text.subarray(from, to));
   }
 
+  /** Whether a text is this word, which has letters of ASCII only. */
+  is(row: number, word: string): boolean {
+    return this.offsets[row + 1] - this.offsets[row] === word.length && this.at(row) === word;
+  }
+
   static of(words: readonly string[]): Strings {
     const parts = words.map((word) => new TextEncoder().encode(word));
     const offsets = new Uint32Array(parts.length + 1);

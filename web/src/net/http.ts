@@ -8,8 +8,9 @@ let token = '';
 /** The printed URL carries the token behind '#t='. It is kept for this tab and its reloads. */
 export function takeToken(hash: string): string {
   const found = /(?:^#|&)t=([\w-]+)/.exec(hash);
-  if (found) sessionStorage.setItem('token', found[1]);
-  token = sessionStorage.getItem('token') ?? '';
+  token = found ? found[1] : (sessionStorage.getItem('token') ?? '');
+  // The first use of the storage takes a while: requests go out before it.
+  if (found) setTimeout(() => sessionStorage.setItem('token', found[1]));
   return hash.replace(/(^#|&)t=[\w-]+&?/, '$1');
 }
 

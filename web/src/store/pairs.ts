@@ -9,6 +9,7 @@ export class PairStore {
   private strings = new Map<string, Strings>();
   /** Texts that changed after the columns came: column → row → text. */
   private changed = new Map<string, Map<number, string>>();
+  /** Empty where all ids are the numbers of their rows, as they are unless some were left out. */
   private rowById = new Map<number, number>();
   private lower: string[] = [];
 
@@ -33,12 +34,15 @@ export class PairStore {
     this.lower = [];
     this.rowById.clear();
     const ids = columns.numbers.get('id');
-    for (let row = 0; row < this.n; row++) this.rowById.set(ids ? ids[row] : row, row);
+    if (ids?.some((id, row) => id !== row))
+      ids.forEach((id, row) => {
+        this.rowById.set(id, row);
+      });
   }
 
   private patch(columns: Columns) {
     const ids = columns.numbers.get('id') ?? new Uint32Array(0);
-    const rows = Int32Array.from(ids, (id) => this.rowById.get(id) ?? -1);
+    const rows = Int32Array.from(ids, (id) => this.row(id));
     // A column that is not there has nothing in any row.
     for (const name of columns.numbers.keys())
       if (!this.numbers.has(name))
@@ -78,12 +82,20 @@ export class PairStore {
     return this.changed.get(name)?.get(row) ?? this.strings.get(name)?.at(row) ?? '';
   }
 
+  isText(name: string, row: number, word: string): boolean {
+    const changed = this.changed.get(name)?.get(row);
+    return changed === undefined
+      ? (this.strings.get(name)?.is(row, word) ?? false)
+      : changed === word;
+  }
+
   id(row: number): number {
     return this.num('id', row);
   }
 
   row(id: number): number {
-    return this.rowById.get(id) ?? -1;
+    if (this.rowById.size > 0) return this.rowById.get(id) ?? -1;
+    return id >= 0 && id < this.n ? id : -1;
   }
 
   status(row: number): number {

@@ -87,6 +87,7 @@ export function keepUrl() {
       if (hash !== location.hash) history[how](null, '', hash || location.pathname);
     };
     if (isStep) write('pushState');
-    else timer = window.setTimeout(() => write('replaceState'), 120);
+    // While a pair is on its way, the cursor is still that of the one before.
+    else if (!state.pairBusy.value) timer = window.setTimeout(() => write('replaceState'), 120);
   });
 }

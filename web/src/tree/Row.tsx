@@ -1,28 +1,25 @@
 // One row of the tree: a group, or a pair.
-import { pointerDown } from '../dnd/pointer';
+import type { ComponentChildren } from 'preact';
 import { cosine, times } from '../fmt/number';
 import { parseShape, shapeText } from '../fmt/shape';
-import { open, setClosed } from '../store/deeds';
 import type { PairStore } from '../store/pairs';
 import * as state from '../store/state';
 import { CLASSES, classOfCode, LABEL, STATUS, statusText } from '../store/status';
-import { Glyph, Icon, Stack } from '../ui/parts';
+import { Icon } from '../ui/parts';
 import type { Group } from './flatten';
 
 /** Where a ratio stands on a bar from 0.01× to 10×. */
 export const barPart = (ratio: number) =>
   Number.isNaN(ratio) ? 0 : Math.max(0.03, Math.min(1, (Math.log10(ratio) + 2) / 3));
 
-function Bar({ ratio, kind }: { ratio: number; kind: string }) {
-  return (
-    <span class="lbar">
-      <i>
-        <b class={`c-${kind}`} style={{ width: `${(100 * barPart(ratio)).toFixed(1)}%` }} />
-      </i>
-      <span class={`num ${kind === 'bad' ? 'bad' : ''}`}>{times(ratio)}</span>
-    </span>
-  );
-}
+const bar = (ratio: number, kind: string) => (
+  <span class="lbar">
+    <i>
+      <b class={`c-${kind}`} style={{ width: `${(100 * barPart(ratio)).toFixed(1)}%` }} />
+    </i>
+    <span class={`num ${kind === 'bad' ? 'bad' : ''}`}>{times(ratio)}</span>
+  </span>
+);
 
 const worstClass = (group: Group) => {
   const order = [2, 1, 0, 3, 4];
@@ -30,17 +27,68 @@ const worstClass = (group: Group) => {
 };
 
 interface Place {
+  code: number;
   index: number;
   isFocus: boolean;
 }
 
-export function GroupRow({ group, index, isFocus }: { group: Group } & Place) {
+/** The shares of the classes, one beside the other. */
+function stripes(classes: readonly number[], size: number): string {
+  let upTo = 0;
+  const parts = CLASSES.map((kind, i) => {
+    const from = upTo;
+    upTo += (100 * classes[i]) / size;
+    return `var(--${kind}) ${from.toFixed(1)}% ${upTo.toFixed(1)}%`;
+  });
+  return `linear-gradient(90deg, ${parts.filter((_, i) => classes[i] > 0).join(', ')})`;
+}
+
+interface Cells {
+  icon: string;
+  iconKind: string;
+  status: string;
+  label: string;
+  /** Of a group, how many rows it has. */
+  size: string;
+  title: string;
+  marks: ComponentChildren;
+  bar: ComponentChildren;
+}
+
+// Groups and pairs are made of the same elements, and without components of their own: what
+// scrolls by is written into them, which has to be quick.
+const cells = ({ icon, iconKind, status, label, size, title, marks, bar }: Cells) => (
+  <>
+    <span class="gl" role="gridcell" title={status}>
+      <svg class={`i s ${iconKind}`} aria-hidden="true">
+        <use href={icon} />
+      </svg>
+      <span class="vh">{status}</span>
+    </span>
+    <span class="nm clip" role="gridcell" title={title}>
+      <span class="clip">{label}</span>
+      <small>{size}</small>
+    </span>
+    <span class="tags" role="gridcell">
+      {marks}
+    </span>
+    <span role="gridcell">{bar}</span>
+  </>
+);
+
+const flag = () => (
+  <span class="flag" title="first divergence">
+    <Icon name="flag" size="s" />
+    <span class="vh">first divergence</span>
+  </span>
+);
+
+function groupRow(group: Group, { code, index, isFocus }: Place) {
   const isOpen = !state.closed.value.has(group.label);
   const first = state.session.value?.firstDivergence;
-  const store = state.store.value;
-  const flagged = first ? groupHolds(store, first.pair, group.label) : false;
+  const flagged = first && groupHolds(state.store.value, first.pair, group.label);
   const counts = CLASSES.map((kind, i) => `${group.classes[i]} ${LABEL[kind]}`)
-    .filter((text) => !text.startsWith('0'))
+    .filter((_, i) => group.classes[i] > 0)
     .join(', ');
   return (
     <div
@@ -51,28 +99,24 @@ export function GroupRow({ group, index, isFocus }: { group: Group } & Place) {
       aria-expanded={isOpen}
       aria-rowindex={index + 1}
       aria-selected={isFocus}
-      onClick={() => setClosed(group.label, isOpen)}
+      data-code={code}
     >
-      <span class="chev" role="gridcell">
-        <Icon name={isOpen ? 'chev' : 'chevr'} size="s" />
-      </span>
-      <span class="nm clip" role="gridcell" title={group.label}>
-        <span class="clip">{group.label}</span>
-        <small>{group.size}</small>
-      </span>
-      <span role="gridcell">
-        {flagged && (
-          <span class="flag" title="first divergence">
-            <Icon name="flag" size="s" />
-            <span class="vh">first divergence</span>
-          </span>
-        )}
-      </span>
-      <span role="gridcell">
-        <Bar ratio={group.worst} kind={worstClass(group)} />
-      </span>
-      <span class="mini" role="gridcell" title={counts}>
-        <Stack classes={group.classes} kinds={CLASSES} />
+      {cells({
+        icon: isOpen ? '#i-chev' : '#i-chevr',
+        iconKind: '',
+        status: '',
+        label: group.label,
+        size: String(group.size),
+        title: group.label,
+        marks: flagged && flag(),
+        bar: bar(group.worst, worstClass(group)),
+      })}
+      <span
+        class="mini"
+        role="gridcell"
+        title={counts}
+        style={{ background: stripes(group.classes, group.size) }}
+      >
         <span class="vh">{counts}</span>
       </span>
     </div>
@@ -102,21 +146,17 @@ export function labelIn(store: PairStore, row: number, group: string): string {
   return name;
 }
 
-function Tags({ store, row }: { store: PairStore; row: number }) {
+function tagsOf(store: PairStore, row: number) {
   const tags: [string, string][] = [];
   if (store.num('steps', row) > 0) tags.push(['T', 'the layout was changed to compare']);
-  if (store.text('matchedBy', row) === 'manual') tags.push(['H', 'paired by hand']);
+  if (store.isText('matchedBy', row, 'manual')) tags.push(['H', 'paired by hand']);
   if (store.num('note', row) > 0) tags.push(['N', 'has a note']);
-  return (
-    <span class="tags" role="gridcell">
-      {tags.map(([letter, why]) => (
-        <span key={letter} class="tag" title={why}>
-          {letter}
-          <span class="vh"> {why}</span>
-        </span>
-      ))}
+  return tags.map(([letter, why]) => (
+    <span key={letter} class="tag" title={why}>
+      {letter}
+      <span class="vh"> {why}</span>
     </span>
-  );
+  ));
 }
 
 const nameText = (store: PairStore, row: number) => {
@@ -126,27 +166,27 @@ const nameText = (store: PairStore, row: number) => {
 };
 
 /** Unpaired tensors have a side, a type and a shape instead of metrics. */
-function Facts({ store, row }: { store: PairStore; row: number }) {
+function facts(store: PairStore, row: number) {
   const side = store.text('nameA', row) ? 'A' : 'B';
   return (
-    <span class="num t3 clip" role="gridcell" title={`${store.text(`dtype${side}`, row)}`}>
+    <span class="num t3 clip facts" title={store.text(`dtype${side}`, row)}>
       {shapeText(parseShape(store.text(`shape${side}`, row)))}
     </span>
   );
 }
 
-export function PairRow({ row, index, isFocus }: { row: number } & Place) {
+// Every tensor meets every other in one file alone: one name says too little.
+export const rowLabel = (store: PairStore, row: number) =>
+  state.exploring.value ? nameText(store, row) : labelIn(store, row, state.groupBy.value);
+
+function pairRow(row: number, { code, index, isFocus }: Place) {
   const store = state.store.value;
   const id = store.id(row);
-  const status = STATUS[store.status(row)];
+  const status = statusText(STATUS[store.status(row)]);
   const kind = classOfCode[store.status(row)];
-  // Every tensor meets every other there: one name says too little.
-  const label = state.exploring.value
-    ? nameText(store, row)
-    : labelIn(store, row, state.groupBy.value);
   const isOpen = state.openPair.value === id;
   const isPair = store.isPair(row);
-  const marked = state.chosenA.value === store.text('nameA', row) && !isPair;
+  const marked = !isPair && state.chosenA.value === store.text('nameA', row);
   return (
     <div
       class={`prow ${isOpen ? 'open' : ''} ${isFocus ? 'focus' : ''} ${marked ? 'marked' : ''}`}
@@ -155,33 +195,33 @@ export function PairRow({ row, index, isFocus }: { row: number } & Place) {
       aria-level={state.groupBy.value === 'none' ? 1 : 2}
       aria-rowindex={index + 1}
       aria-selected={isOpen}
+      data-code={code}
       data-drop="row"
       data-id={id}
-      data-a={store.text('nameA', row)}
-      data-b={store.text('nameB', row)}
-      onClick={() => open(id)}
-      onPointerDown={(event) => pointerDown(event, { kind: 'row', id, label })}
     >
-      <span class="gl" role="gridcell" title={statusText(status)}>
-        <Glyph kind={kind} size="s" />
-        <span class="vh">{statusText(status)}</span>
-      </span>
-      <span class="nm clip" role="gridcell" title={nameText(store, row)}>
-        {label}
-      </span>
-      <Tags store={store} row={row} />
-      {isPair ? (
-        <span role="gridcell">
-          <Bar ratio={store.num('ratio', row)} kind={kind} />
-        </span>
-      ) : (
-        <Facts store={store} row={row} />
-      )}
+      {cells({
+        icon: `#g-${kind}`,
+        iconKind: kind,
+        status,
+        label: rowLabel(store, row),
+        size: '',
+        title: nameText(store, row),
+        marks: tagsOf(store, row),
+        bar: isPair ? bar(store.num('ratio', row), kind) : facts(store, row),
+      })}
       <span class="num cosv" role="gridcell">
-        {isPair
-          ? cosine(store.num('cosine', row))
-          : store.text('dtypeA', row) || store.text('dtypeB', row)}
+        <span>
+          {isPair
+            ? cosine(store.num('cosine', row))
+            : store.text('dtypeA', row) || store.text('dtypeB', row)}
+        </span>
       </span>
     </div>
   );
 }
+
+/** One component for both, so that an element of one kind may become one of the other. */
+export const TreeRow = (place: Place) =>
+  place.code < 0
+    ? groupRow(state.flat.value.groups[-place.code - 1], place)
+    : pairRow(place.code, place);

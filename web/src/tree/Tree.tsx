@@ -2,11 +2,11 @@
 // first = ⌊top / height⌋.
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { cancel, drag, drop, ghost, moveOver, pickUp } from '../dnd/pointer';
+import { cancel, drag, drop, ghost, moveOver, pickUp, pointerDown } from '../dnd/pointer';
 import { moveRow, open, setClosed } from '../store/deeds';
 import * as state from '../store/state';
 import { groupAbove, MOVES, moveFocus } from './keys';
-import { GroupRow, labelIn, PairRow } from './Row';
+import { rowLabel, TreeRow } from './Row';
 
 export const ROW_PX = 24;
 const SPARE_ROWS = 4;
@@ -32,8 +32,7 @@ function carry(event: KeyboardEvent, index: number): boolean {
   if (!drag.value) {
     if (event.key !== ' ' || code < 0) return false;
     const store = state.store.value;
-    const label = labelIn(store, code, state.groupBy.value);
-    pickUp({ kind: 'row', id: store.id(code), label });
+    pickUp({ kind: 'row', id: store.id(code), label: rowLabel(store, code) });
     return true;
   }
   if (event.key === 'Escape') cancel();
@@ -62,9 +61,29 @@ function sideways(event: KeyboardEvent, index: number): boolean {
   return true;
 }
 
+/** Opens a pair; opens or closes a group. */
+function openRow(code: number) {
+  if (code >= 0) return open(state.store.value.id(code));
+  const { label } = state.flat.value.groups[-code - 1];
+  setClosed(label, !state.closed.value.has(label));
+}
+
+/** The row that an event is about: one listener serves them all. */
+function codeOf(event: Event): number | null {
+  const row = (event.target as Element).closest<HTMLElement>('[data-code]');
+  return row ? Number(row.dataset.code) : null;
+}
+
+function onPress(event: PointerEvent) {
+  const code = codeOf(event);
+  if (code === null || code < 0) return;
+  const store = state.store.value;
+  pointerDown(event, { kind: 'row', id: store.id(code), label: rowLabel(store, code) });
+}
+
 function onKey(event: KeyboardEvent, pageRows: number) {
   if (event.ctrlKey || event.metaKey) return;
-  const { codes, groups } = state.flat.value;
+  const { codes } = state.flat.value;
   const index = Math.max(0, indexOf(state.focusCode.value));
   const code = codes[index];
   if (code === undefined) return;
@@ -81,9 +100,7 @@ function onKey(event: KeyboardEvent, pageRows: number) {
     state.focusCode.value = codes[moveFocus(codes.length, index, move, pageRows)];
     event.preventDefault();
   } else if (event.key === 'Enter') {
-    if (code < 0)
-      setClosed(groups[-code - 1].label, !state.closed.value.has(groups[-code - 1].label));
-    else open(state.store.value.id(code));
+    openRow(code);
     event.preventDefault();
   }
   if (event.defaultPrevented) event.stopPropagation();
@@ -134,29 +151,19 @@ export function Tree() {
     watch.observe(node);
     return () => watch.disconnect();
   }, []);
+  const focused = useComputed(() => indexOf(state.focusCode.value));
   useSignalEffect(() => {
-    const index = indexOf(state.focusCode.value);
-    if (index >= 0 && list.current) keepInView(list.current, index);
+    if (focused.value >= 0 && list.current) keepInView(list.current, focused.value);
   });
 
-  const { codes, groups } = state.flat.value;
+  const { codes } = state.flat.value;
   const shown = Math.ceil(height.value / ROW_PX) + 2 * SPARE_ROWS;
   const last = Math.min(codes.length, first.value + shown);
-  const focus = indexOf(state.focusCode.value);
+  const focus = focused.value;
   const rows = [];
-  for (let index = first.value; index < last; index++) {
-    const code = codes[index];
-    const place = { index, isFocus: index === focus };
-    // What scrolls out at one end comes in at the other: elements are used again.
-    const slot = index % shown;
-    rows.push(
-      code < 0 ? (
-        <GroupRow key={slot} group={groups[-code - 1]} {...place} />
-      ) : (
-        <PairRow key={slot} row={code} {...place} />
-      ),
-    );
-  }
+  // Without keys: the elements stay where they are, and what scrolls by is written into them.
+  for (let index = first.value; index < last; index++)
+    rows.push(<TreeRow code={codes[index]} index={index} isFocus={index === focus} />);
   const grouped = state.groupBy.value === 'none' ? '' : ` grouped by ${state.groupBy.value}`;
   const active =
     focus >= first.value && focus < last ? { 'aria-activedescendant': `row-${focus}` } : {};
@@ -176,6 +183,11 @@ export function Tree() {
       onFocus={() => {
         if (state.focusCode.value === null) state.focusCode.value = codes[0] ?? null;
       }}
+      onClick={(event) => {
+        const code = codeOf(event);
+        if (code !== null) openRow(code);
+      }}
+      onPointerDown={onPress}
       onKeyDown={(event) => onKey(event, Math.floor(height.value / ROW_PX) - 1)}
     >
       {codes.length === 0 ? (

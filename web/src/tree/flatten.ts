@@ -79,6 +79,13 @@ function arranged(store: PairStore, look: Look, name: string): Numbers | undefin
   return held?.length === store.n ? held : store.column(name);
 }
 
+const layerLabels: string[] = [];
+/** Made once: fifty thousand rows ask for theirs. */
+const layerLabel = (layer: number) => {
+  layerLabels[layer] ??= `layer ${layer}`;
+  return layerLabels[layer];
+};
+
 /** The label of the group that holds a row. */
 export function labelOf(store: PairStore, row: number, look: Look): string {
   const by = look.group;
@@ -86,7 +93,7 @@ export function labelOf(store: PairStore, row: number, look: Look): string {
   if (by === 'similarity') return bandOf(arranged(store, look, 'cosine')?.[row] ?? Number.NaN);
   if (look.alone && store.isPair(row)) return ALL_PAIRS;
   const layer = store.num('layer', row);
-  if (by === 'layer' && layer >= 0) return `layer ${layer}`;
+  if (by === 'layer' && layer >= 0) return layerLabel(layer);
   if (by === 'layer' && store.text('group', row)) return store.text('group', row);
   const name = store.name(row);
   const cut = Math.max(name.lastIndexOf('.'), name.lastIndexOf('/'));

@@ -1,4 +1,6 @@
 // The strip below the top bar: the verdict in words, counts, and the error over layers.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { ErrorChart } from '../charts/ErrorChart';
 import { count } from '../fmt/number';
 import { open } from '../store/deeds';
@@ -32,6 +34,21 @@ function Legend() {
       ))}
     </div>
   );
+}
+
+const MANY = 5000;
+const LATER_MS = 100;
+
+/** With very many pairs the list comes first, and a moment later the chart of all of them. */
+function Chart() {
+  const isDue = useSignal(state.store.value.n < MANY);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      isDue.value = true;
+    }, LATER_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return isDue.value ? <ErrorChart /> : <div class="chart" />;
 }
 
 export function Overview() {
@@ -71,7 +88,7 @@ export function Overview() {
           </p>
         )}
       </div>
-      <ErrorChart />
+      <Chart />
     </section>
   );
 }

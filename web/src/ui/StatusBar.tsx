@@ -72,6 +72,6 @@ function handCount(): number {
   const store = state.store.value;
   let found = 0;
   for (let row = 0; row < store.n; row++)
-    if (store.isPair(row) && store.text('matchedBy', row) === 'manual') found++;
+    if (store.isPair(row) && store.isText('matchedBy', row, 'manual')) found++;
   return found;
 }

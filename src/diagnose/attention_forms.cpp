@@ -19,6 +19,7 @@ constexpr std::size_t kFewRows = 3;  // Enough to tell most forms off.
 constexpr double kCaps[] = {50, 30, 20};
 constexpr double kBases[] = {1e4, 5e5, 1e6, 1e5, 1e3, 5e6, 1e7};
 constexpr uint64_t kFirstTokens = 32;
+constexpr uint64_t kBeforeWindow = 4;  // Tokens that any window holds.
 constexpr int kBaseTurns = 24;
 constexpr double kBaseNear = 0.3;  // A base this near leaves less than a form without RoPE.
 constexpr double kGolden = 0.6180339887498949;
@@ -217,6 +218,24 @@ LearntAttention without_mask(const Case& it, Search search) {
   return without_rope(it, std::move(search), false);
 }
 
+// The same under a window that nobody told of: the first tokens do not see its end.
+LearntAttention with_rope_in_window(const Case& it, Search search) {
+  const uint64_t tokens = std::min(kBeforeWindow, search.in.query.tokens);
+  const AttentionInputs first = {first_tokens(search.in.query, tokens),
+                                 first_tokens(search.in.key, tokens),
+                                 first_tokens(search.in.value, tokens)};
+  const Matrix out = first_tokens(search.out, tokens);
+  LearntAttention learnt = with_rope(it, {first, out});
+  if (learnt.rows.empty() || learnt.form.turned == 0) return {};
+  const AttentionInputs whole = turned(search.in, learnt.form);
+  learnt.form.window = nearest_window(whole, learnt.form, search.out);
+  learnt.rows = rows_to_replay(whole, learnt.form.heads);
+  learnt.left = replay_error(whole, learnt.form, search.out, learnt.rows);
+  search.best = std::move(learnt);
+  if (search.best.left > own_fit(roundoff_of(it.site.views.a))) refine_base(search);
+  return search.best;
+}
+
 // A window that nobody told of.
 LearntAttention with_window(const Case& it, Search search) {
   search.best.left = kWorthTrying;
@@ -272,7 +291,7 @@ std::optional<LearntAttention> learn_form(const Case& it, const AttentionInputs&
     if (learnt.rows.empty() || other.left < kClearlyBetter * learnt.left) learnt = std::move(other);
   }
   if (!learnt.rows.empty()) learnt = on_all_tokens(it, in, std::move(learnt));
-  for (const auto& other : {with_window, without_mask})
+  for (const auto& other : {with_window, without_mask, with_rope_in_window})
     if (learnt.rows.empty() || learnt.left > own_fit(roundoff)) learnt = other(it, {in, it.a});
   if (learnt.rows.empty() || learnt.left > own_fit(roundoff)) return std::nullopt;
   return learnt;

@@ -78,6 +78,30 @@ TEST(AttentionForms, LearnsTheBaseAndThePairing) {
   }
 }
 
+// Queries before RoPE, under a window that no dump tells of.
+TEST(AttentionForms, FindsRopeUnderAWindow) {
+  unsigned seed = 40;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    std::mt19937 random(++seed);
+    ToyShape shape = random_shape(random);
+    shape.head_norm = false;
+    ToyModel model(shape, seed);
+    std::vector<ToyMistakes> right(shape.layers);
+    for (uint64_t layer = 0; layer < shape.layers; ++layer)
+      right[layer].layer = layer, right[layer].window = 5;
+    std::vector<ToyMistakes> wrong = right;
+    wrong[1].window = 6;
+    const auto a = without_final(model.run(DType::f32, false, right));
+    const auto b = without_final(model.run(dtype, true, wrong));
+    const std::vector<Site> sites = sites_of(a, DType::f32, b, dtype);
+    const Insight insight = diagnose(sites, {});
+    SCOPED_TRACE(fmt::format("{} seed {}: {}", name_of(dtype), seed, describe(insight, sites)));
+    ASSERT_TRUE(insight.first);
+    EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
+    EXPECT_EQ(insight.findings.at(0).code, "attention_mask");
+  }
+}
+
 // As some trainers have it: [tokens, batch, features], and heads behind that.
 std::vector<ToyModel::Dump> sequence_first(std::vector<ToyModel::Dump> dumps) {
   for (ToyModel::Dump& dump : dumps) {

@@ -28,9 +28,12 @@ std::vector<Candidate> candidates(const AttentionStep& step) {
   }
   form = step.form;
   form.window = 0;
-  if (step.form.window > 0)
+  if (step.form.window > 0) {
     result.push_back(
         {form, fmt::format("b has no window; a sees only the last {} tokens", step.form.window)});
+    form.masked = false;
+    result.push_back({form, "b has neither mask nor window: each token sees all others"});
+  }
   return result;
 }
 

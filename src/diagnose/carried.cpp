@@ -8,10 +8,13 @@
 #include "diagnose/fit.h"
 #include "diagnose/heads.h"
 #include "diagnose/norms.h"
+#include "diagnose/routing.h"
 
 namespace tensordiff {
 namespace {
 
+constexpr double kCarriedGrowth = 5;  // At most, of a step that only carries an error on.
+constexpr double kRoundoffs = 64;
 constexpr double kSuspicious = 1.2;
 constexpr uint64_t kTokensGlanced = 16;
 constexpr uint64_t kFeaturesGlanced = 64;
@@ -29,13 +32,15 @@ constexpr double kErrorGrown = 1.5;  // In the usual norm, which counts factors,
 constexpr double kMostTokens = 0.9;
 constexpr double kFarApart = 0.3;
 constexpr double kUnrelated = 1;
-constexpr double kNearMost = 0.5;  // Where more comes in, little is left to be told.
+constexpr double kOwnWeight = 0.3;  // Of the error, what the weights of a norm may leave.
+constexpr double kRerouted = 0.5;   // Of what may be carried: more is another expert.
+constexpr double kNearMost = 0.5;   // Where more comes in, little is left to be told.
 
 // The same diagnosis on what came in.
 bool explains_input(const Case& it, const Diagnosis& diagnosis) {
   return std::ranges::any_of(it.site.inputs, [&](std::size_t index) {
     const Site& input = it.run.sites[index];
-    std::optional<Case> in = input.bug() ? make_case(it.run, input) : std::nullopt;
+    std::optional<Case> in = input.bug() ? values_of(it.run, input) : std::nullopt;
     if (!in) return false;
     in->carried = INFINITY;
     const std::optional<Explanation> found = diagnosis.examine(*in);
@@ -56,7 +61,7 @@ bool own_factor(const Case& it, double factor) {
   double least = 1, most = 1;
   for (const std::size_t index : it.site.inputs) {
     if (!it.run.sites[index].bug()) continue;
-    const std::optional<Case> in = make_case(it.run, it.run.sites[index]);
+    const std::optional<Case> in = values_of(it.run, it.run.sites[index]);
     if (!in) return false;
     const double of_input = factor_between(in->a.values, in->b.values);
     const double size = norm(in->b.values) / std::max(norm(in->a.values), 1e-300);
@@ -143,6 +148,10 @@ double carried_into(const Run& run, const Site& site) {
   return level;
 }
 
+double most_carried(const Run& run, const Site& site) {
+  return kCarriedGrowth * carried_into(run, site) + kRoundoffs * site.roundoff;
+}
+
 bool worth_a_look(const Run& run, const Site& site) {
   if (site.error > kSuspicious * carried_into(run, site)) return true;
   const double size = site.comparison.diff.norm_ratio.value_or(1);
@@ -185,7 +194,9 @@ bool Glance::promises(const Diagnosis& diagnosis) const {
 
 bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation) {
   if (explanation.settled) return true;
-  // A norm makes factors and offsets of its own of what comes in.
+  // A norm makes factors and offsets of its own of what comes in, but not one for each feature.
+  if (is_norm(it.site.role) && &diagnosis == &diagnoses::norm_weight)
+    return explanation.after <= kOwnWeight * it.before;
   if (is_norm(it.site.role) && !moves_tokens(diagnosis)) return false;
   const std::optional<double> factor = factor_of(explanation);
   if (&diagnosis == &diagnoses::scale && factor)
@@ -212,7 +223,9 @@ Outgrown outgrown_tokens(const Run& run, const Site& site) {
   result.all = static_cast<double>(many) >= kMostTokens * static_cast<double>(out.size());
   // A part stands out only where the others are as they should be, and where it was right before.
   const bool part = 2 * many <= out.size() && many + ordinary >= out.size() && near_before == many;
-  if (!result.all && !part) result.tokens.clear();
+  const bool routed =
+      part && !rerouted_tokens(run, site, kRerouted * most_carried(run, site)).empty();
+  if ((!result.all && !part) || routed) result.tokens.clear();
   return result;
 }
 

@@ -21,6 +21,13 @@ bool worth_a_look(const Run& run, const Site& site);
 // The error that comes into a step, through the residual stream as well.
 double carried_into(const Run& run, const Site& site);
 
+// What a step may make of what comes in. Beyond it the step made an error of its own, whatever
+// came.
+double most_carried(const Run& run, const Site& site);
+
+// The values of a pair without what its replays need; nothing where they cannot be read.
+std::optional<Case> values_of(const Run& run, const Site& site);
+
 // A step at a glance: what explains nothing of a part need not be tried on the whole.
 class Glance {
  public:

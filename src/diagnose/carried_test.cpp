@@ -112,6 +112,31 @@ TEST(Carried, SeesTheStreamInItsNorms) {
   }
 }
 
+// Attention that cannot be computed again: only how far it is off tells, next to what comes in.
+TEST(Carried, FindsWhatIsFarBeyondWhatComesIn) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    ToyShape shape;
+    shape.head_norm = true;
+    ToyModel model(shape, 9);
+    ToyMistakes one, two;
+    one.layer = 0, two.layer = 2;
+    one.after["post_attn_pre_resid"] =
+        each(shape.width(), [](double x, auto, uint64_t i) { return i == 5 ? 2 * x : x; });
+    two.masked = false;
+    auto a = model.run(DType::f32, false, {}), b = model.run(dtype, true, {one, two});
+    const auto hidden = [](const ToyModel::Dump& dump) { return dump.stage.ends_with("_final"); };
+    std::erase_if(a, hidden);
+    std::erase_if(b, hidden);
+    const std::vector<Site> sites = sites_of(a, DType::f32, b, dtype);
+    const Insight insight = diagnose(sites, {});
+    SCOPED_TRACE(fmt::format("{}: {}", name_of(dtype), describe(insight, sites)));
+    ASSERT_TRUE(insight.first);
+    EXPECT_EQ(sites[insight.first->pair].name_a, "0_post_attn_pre_resid");
+    ASSERT_EQ(insight.next.size(), 1U);
+    EXPECT_EQ(sites[insight.next[0].pair].name_a, "2_post_attn");
+  }
+}
+
 TEST(Expected, IsMetWhereAStepOnlyCarries) {
   ToyModel model({}, 3);
   ToyMistakes wrong;

@@ -55,7 +55,7 @@ void measure(Case& it) {
   it.before = it.norm_a > 0 ? distance(it.a.values, it.b.values) / it.norm_a : 1;
 }
 
-std::optional<Case> make_case(const Run& run, const Site& site) {
+std::optional<Case> values_of(const Run& run, const Site& site) {
   if (!site.compared()) return std::nullopt;
   std::optional<Case> start = read_case(run, site, 0);
   const uint64_t first = window_of(site, run.extent);
@@ -68,9 +68,15 @@ std::optional<Case> make_case(const Run& run, const Site& site) {
   if (it.before == 0 && site.comparison.diff.nonfinite_mismatch == 0) return std::nullopt;
   it.floor =
       site.created || site.inputs.empty() ? site.budget : std::max(site.budget, 2 * site.error_in);
-  it.rotary = learn_step(it);
-  it.attention = wrong_attention(it);
   return std::move(read);
+}
+
+std::optional<Case> make_case(const Run& run, const Site& site) {
+  std::optional<Case> it = values_of(run, site);
+  if (!it) return std::nullopt;
+  it->rotary = learn_step(*it);
+  it->attention = wrong_attention(*it);
+  return it;
 }
 
 double left_by(const Case& it, const Matrix& model) {

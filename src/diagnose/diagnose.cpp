@@ -16,6 +16,7 @@
 #include "diagnose/linear_replay.h"
 #include "diagnose/noise.h"
 #include "diagnose/norms.h"
+#include "diagnose/routing.h"
 
 namespace tensordiff {
 namespace {
@@ -27,6 +28,8 @@ constexpr std::size_t kLooksMax = 96;  // Sites with bad inputs that a alone can
 // A convention is undone by what reads it: the error there is that before, grown as noise grows.
 constexpr double kGrowthBehind = 4;
 constexpr double kRoundoffsBehind = 4;
+constexpr double kGrowthOfLayout =
+    1.2;  // At least: another layout is farther off than what comes in.
 
 Finding finding_of(const Diagnosis& diagnosis, const Case& it, Explanation explanation) {
   Finding finding;
@@ -135,7 +138,7 @@ void explain_by_output(const Run& run, const DiagnoseOptions& options, const Sit
   }
   const Outgrown outgrown = outgrown_tokens(run, site);
   if (promising.empty() && outgrown.tokens.empty()) return;
-  std::optional<Case> it = make_case(run, site);
+  std::optional<Case> it = values_of(run, site);
   if (!it) return;
   it->carried = carried_into(run, site);
   it->floor = std::max(site.budget, kStandsOut * it->carried);
@@ -160,13 +163,27 @@ void explain_by_weights(const Run& run, const DiagnoseOptions& options, const Si
   told.made_here = told.finding.has_value();
 }
 
+// Far more than what comes in can account for is explained as if that agreed.
+void explain_standing_out(const Run& run, const DiagnoseOptions& options, const Site& site,
+                          double limit, Told& told) {
+  std::optional<Case> it = make_case(run, site);
+  if (!it || !rerouted_tokens(run, site, limit).empty()) return;
+  it->floor = limit;
+  explain(*it, options, of_carried, told);
+  told.made_here = told.finding.has_value();
+}
+
 // A site whose inputs differ already: told.made_here says whether it made an error of its own.
 Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site& site) {
   Told told;
   std::optional<Expected> expected = expected_of(run, site);
   if (!expected) {
     explain_by_weights(run, options, site, told);
-    if (!told.finding && worth_a_look(run, site)) explain_by_output(run, options, site, told);
+    const double limit = most_carried(run, site);
+    if (!told.finding && site.error > limit)
+      explain_standing_out(run, options, site, limit, told);
+    else if (!told.finding && worth_a_look(run, site))
+      explain_by_output(run, options, site, told);
   } else if (!expected->met()) {
     const std::optional<Case> it = make_case(run, site);
     if (it) explain_by_own_inputs(*it, std::move(*expected), options, told);
@@ -177,7 +194,10 @@ Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site&
 Told explain(const Run& run, const DiagnoseOptions& options, const Task& task) {
   if (task.carries) return explain_carried(run, options, *task.site);
   Told told;
-  const std::optional<Case> it = task.wanted ? make_case(run, *task.site) : std::optional<Case>();
+  if (!task.wanted) return told;
+  const bool replays = std::ranges::any_of(
+      diagnoses::kAll, [&](const Diagnosis* d) { return d->replays && task.wanted(*d); });
+  const std::optional<Case> it = replays ? make_case(run, *task.site) : values_of(run, *task.site);
   if (it) explain(*it, options, task.wanted, told);
   return told;
 }
@@ -231,6 +251,7 @@ bool gone_behind(const Run& run, const Site& site) {
       find_role(run, site, site.role >= Role::gate ? Role::mlp_norm : Role::attention_norm);
   const Site* reader = reader_of(run, site);
   if (!reader || reader->bug()) return false;
+  if (before && site.error < kGrowthOfLayout * before->error) return false;
   const double level = (before ? before->error : 0) + kRoundoffsBehind * reader->roundoff;
   return reader->error <= kGrowthBehind * level;
 }

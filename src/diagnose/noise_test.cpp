@@ -70,6 +70,23 @@ TEST(Noise, SeesTheTypeBehindTheType) {
   EXPECT_DOUBLE_EQ(roundoff_of(view_of({many.size()}, rounded, DType::bf16)), std::ldexp(1, -8));
 }
 
+// Attention computed again comes out the same to the noise, and was rounded to 3 bits all the same.
+TEST(Noise, SeesACastOfWhatIsRightToTheNoise) {
+  ToyModel model({}, 8);
+  ToyMistakes cast;
+  cast.after["post_attn"] = [](Values& values) {
+    for (double& value : values) {
+      const double step = std::ldexp(1.0, std::ilogb(value) - 3);
+      value = std::nearbyint(value / step) * step;
+    }
+  };
+  const auto a = model.run(DType::f32, false, {}), b = model.run(DType::bf16, true, {cast});
+  const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::bf16);
+  const Insight insight = diagnose(sites, {});
+  ASSERT_TRUE(insight.first);
+  EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
+}
+
 TEST(Noise, TrustsTheNoiseRunOverTheModel) {
   ToyModel model({}, 7);
   const auto a = model.run(DType::f32, false, {});

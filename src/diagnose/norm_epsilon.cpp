@@ -123,10 +123,10 @@ void tell_epsilons(const Case& it, const NormFit& fit, Explanation& result) {
   result.parameters.push_back({"epsilon_b", found->b});
 }
 
-// Too small to see in single elements.
+// Too small to see in single elements. What comes in hides it.
 std::optional<Explanation> faint(const Case& it, Explanation result) {
   const std::optional<double> shrink = shared_shrink(it.a, it.b, it.site.roundoff);
-  if (!shrink || it.before > it.floor) return std::nullopt;
+  if (!shrink || it.carried > 0 || it.before > it.floor) return std::nullopt;
   result.text =
       fmt::format("all tokens of the norm are {} % {}, features alike: another epsilon ({} in b)",
                   human_number(100 * std::abs(*shrink)), *shrink > 0 ? "larger" : "smaller",

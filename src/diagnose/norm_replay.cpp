@@ -315,10 +315,30 @@ void by_stream(const Run& run, const Site& site, const Site* before, const Site*
   }
 }
 
+// A norm behind a branch reads that alone, or with the norm before it, where that is the stream.
+void by_branch(const Run& run, const Site& site, NormReplay& best) {
+  const Site *branch = nullptr, *before = nullptr;
+  for (const Site& other : run.sites) {
+    if (&other == &site) break;
+    if (!other.compared()) continue;
+    if (other.role == Role::branch_norm) before = &other;
+    const bool gives = other.role == Role::attention_output || other.role == Role::mlp_output;
+    if (gives && other.layer == site.layer) branch = &other;
+  }
+  if (!branch) return;
+  by_stream(run, site, branch, nullptr, best);
+  by_stream(run, site, before, branch, best);
+}
+
 }  // namespace
 
 std::optional<NormReplay> replay_norm(const Run& run, const Site& site) {
   if (!is_norm(site.role) || !site.compared()) return std::nullopt;
+  if (site.role == Role::branch_norm) {
+    NormReplay replay;
+    by_branch(run, site, replay);
+    return replay.own <= own_fit(site.roundoff) ? std::optional(std::move(replay)) : std::nullopt;
+  }
   const NormSources from = sources_of(run, site);
   NormReplay exact;
   by_stream(run, site, from.before, nullptr, exact);

@@ -23,6 +23,7 @@ constexpr uint64_t kTokensMin = 6;       // Two parameters for each feature need
 constexpr double kUnitTolerance = 0.02;  // How near 1 the size of a normalised token is.
 // Factors of their own must leave less than this share of what one factor for all leaves.
 constexpr double kClearlyBetter = 0.5;
+constexpr double kSizeOff = 0.4;
 // How far the weights of heads must be apart: they are learnt to some roundoffs.
 constexpr double kWeightOff = 0.02;
 constexpr double kWeightRoundoffs = 8;
@@ -100,7 +101,9 @@ std::optional<Explanation> of_tokens(const Case& it) {
   }
   Explanation result = explained_by(it, on_lines(it, lines));
   const double with_one = left_by(it, on_lines(it, with_one_slope(lines)));
-  if (result.after > kClearlyBetter * with_one) return std::nullopt;
+  // What comes in blurs the factors, but the size of what a norm gives is all its own.
+  const bool other_size = it.carried > 0 && !near(norm(it.b.values) / it.norm_a, 1, kSizeOff);
+  if (result.after > kClearlyBetter * with_one && !other_size) return std::nullopt;
   result.text = fmt::format("{} (factors {} to {})", what_happened(it), human_number(least),
                             human_number(most));
   result.parameters = {{"factor_min", least}, {"factor_max", most}};

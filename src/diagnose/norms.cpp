@@ -32,7 +32,8 @@ struct Sums {
 }  // namespace
 
 bool is_norm(Role role) {
-  return role == Role::attention_norm || role == Role::mlp_norm || role == Role::final_norm;
+  return role == Role::attention_norm || role == Role::mlp_norm || role == Role::branch_norm ||
+         role == Role::final_norm;
 }
 
 std::optional<double> shared_shrink(const Matrix& a, const Matrix& b, double roundoff) {

@@ -32,6 +32,7 @@ std::string_view hint_for(Role role) {
       return "attention: look at the mask, the scale, the mapping of heads and the cache";
     case Role::attention_norm:
     case Role::mlp_norm:
+    case Role::branch_norm:
     case Role::final_norm:
       return "a norm: look at its kind, its weight and its epsilon";
     default:

@@ -36,6 +36,7 @@ enum class Role {
   up,
   activation,
   mlp_output,
+  branch_norm,  // Of what a branch gives, or of the stream with it: behind it, not before.
   block_output,
   final_norm,
   logits,

@@ -1,0 +1,66 @@
+#include "diagnose/routing.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "diagnose/fit.h"
+
+namespace tensordiff {
+namespace {
+
+// A gap between scores is off by about the error of what goes in, and of the gaps of some dozen
+// experts one in ten is that small: ties turn in up to 15 times that share of tokens. The rest is
+// for what few tokens there are.
+constexpr double kTurnedByError = 60;
+constexpr double kShareMax = 0.25;
+constexpr double kNarrow = 1e-6;  // Unit roundoffs above it are those of narrow types.
+// Of the experts of a token one is another, so that a part is as it was.
+constexpr double kGapMax = 2;
+constexpr double kCosineMin = 0.15;
+constexpr double kNoFactor = 0.5;  // Of the gap, what one factor leaves at least.
+constexpr double kPeakMax = 0.25;  // Of its energy, in one feature.
+constexpr uint64_t kFeaturesMin = 8;
+constexpr std::size_t kRunMin = 3;  // So many next to each other, and no others, are a region.
+
+// Whether a token looks as if it were put together from other experts.
+bool took_another(std::span<const double> a, std::span<const double> b) {
+  const double size_a = norm(a), size_b = norm(b), gap = distance(a, b);
+  if (!std::isfinite(gap) || size_a == 0 || size_b == 0 || gap > kGapMax * size_a) return false;
+  const double factor = factor_between(a, b);
+  double rest = 0, peak = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    rest += (b[i] - factor * a[i]) * (b[i] - factor * a[i]);
+    peak = std::max(peak, std::abs(b[i] - a[i]));
+  }
+  return factor * size_a / size_b >= kCosineMin && std::sqrt(rest) >= kNoFactor * gap &&
+         peak * peak <= kPeakMax * gap * gap;
+}
+
+bool one_run(const std::vector<uint64_t>& tokens) {
+  return tokens.size() >= kRunMin && tokens.back() - tokens.front() + 1 == tokens.size();
+}
+
+}  // namespace
+
+std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double limit) {
+  if (site.role != Role::mlp_output || site.inputs.empty()) return {};
+  const Result<Matrix> of_a = read_matrix(site.views.a, run.extent);
+  const Result<Matrix> of_b = read_matrix(site.views.b, run.extent);
+  if (!of_a.ok() || !of_b.ok() || !same_form(of_a.value(), of_b.value())) return {};
+  const Matrix &a = of_a.value(), &b = of_b.value();
+  if (a.features < kFeaturesMin) return {};
+  // One token may always turn where types are narrow.
+  const double likely =
+      std::max(std::min(kTurnedByError * site.error_in, kShareMax) * static_cast<double>(a.rows()),
+               site.roundoff > kNarrow ? 1.0 : 0.0);
+  std::vector<uint64_t> tokens;
+  for (uint64_t row = 0; row < a.rows(); ++row) {
+    if (distance(a.row(row), b.row(row)) <= limit * norm(a.row(row))) continue;
+    if (!took_another(a.row(row), b.row(row))) return {};
+    tokens.push_back(row);
+  }
+  const bool few = static_cast<double>(tokens.size()) <= likely;
+  return few && !one_run(tokens) ? tokens : std::vector<uint64_t>();
+}
+
+}  // namespace tensordiff

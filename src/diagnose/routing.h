@@ -1,0 +1,22 @@
+// Tokens of a mixture of experts that took another expert.
+//
+// A router picks the experts with the largest scores. Where two are nearly equal, rounding decides,
+// and the token comes out otherwise though nothing is wrong. It is told from a mistake by its
+// looks: few tokens, here and there, as many as the error that goes in makes likely; each still
+// akin to what it was, as its other experts are the same, and off in all features rather than by a
+// factor.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "diagnose/site.h"
+
+namespace tensordiff {
+
+// The tokens that seem to have taken another expert, where they are all of the difference that is
+// more than `limit` of a token; else none.
+std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double limit);
+
+}  // namespace tensordiff

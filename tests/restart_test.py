@@ -235,6 +235,12 @@ class Lasting(StateTest):
         sources = [server.source(self.folder / f"{name}.safetensors") for name in "ab"]
         begun = server.post("/sessions", {"a": sources[:1], "b": sources[1:]}).json()
         self.assertEqual(server.get(f"/jobs/{begun['job']}").json()["state"], "running")
+        while not server.rows(begun["id"])["rows"]:
+            time.sleep(0.01)
+        # What is not compared yet is looked at in the layout that it will be compared in.
+        pair = server.get(f"/sessions/{begun['id']}/pairs/0").json()
+        self.assertEqual((pair["status"], pair["shape"], pair["metrics"]),
+                         ("pending", [1 << 30], None))
         self.assertEqual(server.ask("DELETE", f"/api/v1/jobs/{begun['job']}").status, 202)
         self.assertEqual(server.wait(begun["id"])["state"], "cancelled")
         self.assertEqual(server.get(f"/jobs/{begun['job']}").json()["state"], "cancelled")

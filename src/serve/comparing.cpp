@@ -179,13 +179,17 @@ Result<Report> Sessions::measure(Session& session, const Pairing& pairing, Repor
     });
   };
   request.on_row = [&](const PairRow& row) {
-    session.change([&](SessionState& state) {
+    const bool last = session.change([&](SessionState& state) {
       state.results.report.pairs[row.index] = row;
       state.measured[row.index] = true;
       put_progress(state);
-      if (++state.progress.done == state.progress.of) state.phase = Phase::explaining;
+      const bool all = ++state.progress.done == state.progress.of;
+      if (all) state.phase = Phase::explaining;
       state.touch(row.index);
+      return all;
     });
+    // Explaining needs room of its own for very many pairs.
+    if (last) give_back_memory();
   };
   return compare_pairs(pairing, std::move(report), request);
 }

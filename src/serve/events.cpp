@@ -25,7 +25,8 @@ News news_of(const Session& session) {
     news.rev = state.rev;
     json.begin_object().member("rev", state.rev).member("run", state.run);
     json.member("state", name_of(state.phase)).member("done", state.progress.done);
-    json.member("of", state.progress.of);
+    json.member("of", state.progress.of).member("bytes", state.progress.bytes);
+    json.member("bytesTotal", state.progress.bytes_total);
     json.member("bytesPerSec", state.progress.bytes_per_second());
     json.member("etaMs", state.progress.eta_ms()).end_object();
   });

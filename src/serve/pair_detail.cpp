@@ -87,6 +87,9 @@ void write_steps(JsonWriter& json, const std::vector<Step>& steps, char side) {
 void write_pair(JsonWriter& json, const SessionState& state, const Row& row, const OpenPair* open) {
   const PairRow& pair = *row.pair;
   const bool compared = was_compared(row);
+  // Before it is measured, the layout is known to whoever looks at its values.
+  const AlignedPair* early = row.pending && open && open->aligned ? &*open->aligned : nullptr;
+  const std::vector<Step>& steps = early ? early->steps : pair.steps;
   json.member("layer", pair.layer);
   text_or_null(json, "stage", pair.stage);
   json.member("matchedBy", pair.matched_by).key("a");
@@ -96,11 +99,11 @@ void write_pair(JsonWriter& json, const SessionState& state, const Row& row, con
   json.key("b");
   write_tensor(json, pair.b, b, compared ? &pair.comparison.b : nullptr);
   json.key("shape");
-  compared ? json.value(pair.shape) : json.null();
+  compared || early ? json.value(early ? early->a.shape : pair.shape) : json.null();
   json.key("transforms").begin_object().key("a");
-  write_steps(json, pair.steps, 'a');
+  write_steps(json, steps, 'a');
   json.key("b");
-  write_steps(json, pair.steps, 'b');
+  write_steps(json, steps, 'b');
   json.end_object().key("metrics");
   write_metrics(json, row);
   json.member("introduced", introduced(state.results.report, row.id));
@@ -108,8 +111,8 @@ void write_pair(JsonWriter& json, const SessionState& state, const Row& row, con
   for (const Finding& finding : state.results.report.findings)
     if (finding.pair == row.id) write_finding(json, finding);
   json.end_array().key("numpy").begin_object();
-  json.member("a", numpy_of(pair.steps, 'a', pair.a.shape));
-  json.member("b", numpy_of(pair.steps, 'b', pair.b.shape)).end_object();
+  json.member("a", numpy_of(steps, 'a', pair.a.shape));
+  json.member("b", numpy_of(steps, 'b', pair.b.shape)).end_object();
 }
 
 void write_alone(JsonWriter& json, const Row& row, const OpenPair* open, const Stats* stats) {

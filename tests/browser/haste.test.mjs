@@ -91,6 +91,17 @@ test('a dialog does not move when more of it comes', async (t) => {
   assert.deepEqual(await place(), before);
 });
 
+test('what is below the maps stays where it is when they come', async (t) => {
+  const page = await openFour(t);
+  await page.route('**/pyramid*', (route) => new Promise((done) => setTimeout(done, 600)).then(() => route.continue()));
+  await page.reload();
+  await page.locator('.vals td').first().waitFor();
+  const place = () => page.locator('.vals').boundingBox();
+  const before = await place();
+  await page.locator('.hm canvas').first().waitFor();
+  assert.deepEqual(await place(), before);
+});
+
 test('the server away for a moment is said, and what a person opened is still open', async (t) => {
   const page = await openFour(t);
   await page.getByRole('button', { name: 'Collapse all groups' }).click();

@@ -128,7 +128,7 @@ function ySplits(low: number, high: number): number[] {
 function Head({ metric }: { metric: Signal<string> }) {
   return (
     <div class="hd">
-      <h2>Error over layers</h2>
+      <h2>{state.exploring.value ? 'Difference of all pairs' : 'Error over layers'}</h2>
       <Pick
         label="Metric of the chart"
         value={metric.value}
@@ -137,10 +137,12 @@ function Head({ metric }: { metric: Signal<string> }) {
           metric.value = value;
         }}
       />
-      <span class="t3 hide-s keyline">
-        <i class="key" />
-        worst of each layer
-      </span>
+      {!state.exploring.value && (
+        <span class="t3 hide-s keyline">
+          <i class="key" />
+          worst of each layer
+        </span>
+      )}
     </div>
   );
 }

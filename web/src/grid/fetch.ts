@@ -37,6 +37,9 @@ async function fetchPlanes(
   return { rows: got.rows, cols: got.cols, a: of('a'), b: of('b'), d: of('d') };
 }
 
+/** Differences are shown against a tolerance, which a pair has once it was compared. */
+const bothPlanes = (pair: Pair) => (pair.metrics ? 'abd' : 'ab');
+
 export interface Spans {
   y: Span;
   x: Span;
@@ -47,7 +50,8 @@ export async function fetchWindow(asked: Asked, a: Spans, b: Spans = a): Promise
   const { pair } = asked;
   const planes = `${pair.a ? 'a' : ''}${pair.b ? 'b' : ''}`;
   if (planes.length === 1) return fetchPlanes(asked, planes, sliceA.value, a.y, a.x);
-  if (linked.value && pair.shape) return fetchPlanes(asked, 'abd', sliceA.value, a.y, a.x);
+  if (linked.value && pair.shape)
+    return fetchPlanes(asked, bothPlanes(pair), sliceA.value, a.y, a.x);
   const [left, right] = await Promise.all([
     fetchPlanes(asked, 'a', sliceA.value, a.y, a.x),
     fetchPlanes(asked, 'b', sliceB.value, b.y, b.x),
@@ -69,7 +73,8 @@ export async function fetchFlat(
       const at = [...outer, ...(rank >= 2 ? [0] : []), ...(rank >= 1 ? [0] : [])];
       const slice = { shape, at, y: rank >= 2 ? rank - 2 : -1, x: rank >= 1 ? rank - 1 : -1 };
       const { pair } = asked;
-      const planes = pair.a && pair.b ? (pair.shape ? 'abd' : 'a') : pair.a ? 'a' : 'b';
+      const both = pair.shape ? bothPlanes(pair) : 'a';
+      const planes = pair.a && pair.b ? both : pair.a ? 'a' : 'b';
       return { start, values: await fetchPlanes(asked, planes, slice, y, x) };
     }),
   );

@@ -9,7 +9,7 @@ import * as view from '../store/view';
 import { Pick, SideMark } from '../ui/parts';
 import { type Domain, table } from './colour';
 import { HeatMap } from './Map';
-import { diffDomain, plane, valueDomain } from './plane';
+import { diffDomain, noPlane, plane, valueDomain } from './plane';
 
 function ColourBar({ domain }: { domain: Domain }) {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -181,7 +181,10 @@ function DiffMap() {
 export function Maps() {
   const small = useSignal<'a' | 'b'>('a');
   const pair = state.pair.value;
-  if (!plane.value || !pair || !view.shapeOf(pair)) return null;
+  const shape = view.shapeOf(pair);
+  if (!pair || !shape || shape.includes(0) || noPlane.value) return null;
+  // Its room is kept from the start: what is below must not move when the maps come.
+  if (!plane.value) return <section class="maps wait" aria-label="Heat maps" aria-busy="true" />;
   const isNarrow = narrow.value;
   const hasBoth = pair.a && pair.b;
   const onShow = (side: 'a' | 'b') => {

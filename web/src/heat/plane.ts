@@ -19,6 +19,8 @@ export interface Plane {
 
 /** The plane on screen; the last one stays until the next has come. */
 export const plane = signal<Plane | null>(null);
+/** There is none to come: the values cannot be had. */
+export const noPlane = signal(false);
 
 const latest = new Latest();
 /** Raised to ask for the pyramid again. */
@@ -57,9 +59,12 @@ export function followPlane() {
       .pyramid(session, pair, at, signal)
       .then((pyramid) => {
         plane.value = { session, pair: pair.id, at, pyramid };
+        noPlane.value = false;
       })
       .catch((error) => {
-        if (!isAbort(error) && !isOutdated(error)) plane.value = null;
+        if (isAbort(error) || isOutdated(error)) return;
+        plane.value = null;
+        noPlane.value = true;
       });
   });
 }

@@ -59,7 +59,7 @@ function optionsOf(
   return {
     width,
     height: tall,
-    padding: [6, 10, 0, 0],
+    padding: [6, 28, 0, 0],
     legend: { show: false },
     cursor: { show: false },
     scales: {

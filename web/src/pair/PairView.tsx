@@ -70,8 +70,15 @@ function Lower({ pair }: { pair: Pair }) {
   );
 }
 
-/** Both sides are there, but nothing brings them to one shape. */
+/** Both sides are there, but nothing brings them to one shape, or nothing has yet. */
 function NoLayout({ pair }: { pair: Pair }) {
+  if (pair.status === 'pending')
+    return (
+      <div class="note nolayout">
+        <Icon name="hash" />
+        <span>Not compared yet. The values below are as stored, each side by itself.</span>
+      </div>
+    );
   return (
     <div class="note nolayout">
       <Icon name="hash" />

@@ -212,6 +212,8 @@ interface News {
   state: Session['state'];
   done: number;
   of: number;
+  bytes: number;
+  bytesTotal: number;
   bytesPerSec: number;
   etaMs: number | null;
 }
@@ -219,12 +221,12 @@ interface News {
 function showProgress(news: News) {
   const session = state.session.value;
   if (!session) return;
-  const { done, of, bytesPerSec, etaMs } = news;
+  const { done, of, bytes, bytesTotal, bytesPerSec, etaMs } = news;
   state.session.value = {
     ...session,
     // That it ended is shown together with what was found, which is fetched next.
     state: isRunning(news) ? news.state : session.state,
-    progress: { ...session.progress, done, of, bytesPerSec, etaMs },
+    progress: { done, of, bytes, bytesTotal, bytesPerSec, etaMs },
   };
 }
 

@@ -78,28 +78,29 @@ function toggleClass(kind: Class, alone: boolean) {
   state.classes.value = next;
 }
 
+/** Shown also where there are none; one file alone has more kinds, and room for those it has. */
+const isUsual = (kind: Class) => kind !== 'na' && kind !== 'nc' && !state.exploring.value;
+
 function Chips() {
   const counts = classCounts();
   return (
     <fieldset class="row2 plain" aria-label="Show by status">
-      {CLASSES.filter((kind) => counts[kind] > 0 || (kind !== 'na' && kind !== 'nc')).map(
-        (kind) => (
-          <button
-            key={kind}
-            type="button"
-            class={`chip ${kind}`}
-            aria-pressed={state.classes.value.has(kind)}
-            title={`${LABEL[kind]}; with Alt: only these`}
-            onClick={(event) => toggleClass(kind, event.altKey)}
-          >
-            <Glyph kind={kind} size="s" />
-            {count(counts[kind])}
-            <span class={kind === 'nc' || kind === 'na' ? 'vh' : 'lb'}>
-              {kind === 'na' && state.exploring.value ? 'Tensors' : CHIP[kind]}
-            </span>
-          </button>
-        ),
-      )}
+      {CLASSES.filter((kind) => counts[kind] > 0 || isUsual(kind)).map((kind) => (
+        <button
+          key={kind}
+          type="button"
+          class={`chip ${kind}`}
+          aria-pressed={state.classes.value.has(kind)}
+          title={`${LABEL[kind]}; with Alt: only these`}
+          onClick={(event) => toggleClass(kind, event.altKey)}
+        >
+          <Glyph kind={kind} size="s" />
+          {count(counts[kind])}
+          <span class={kind === 'nc' || kind === 'na' ? 'vh' : 'lb'}>
+            {kind === 'na' && state.exploring.value ? 'Tensors' : CHIP[kind]}
+          </span>
+        </button>
+      ))}
       <span class="sp" />
       <span class="t3 num" title="rows shown">
         {count(state.flat.value.shown)}

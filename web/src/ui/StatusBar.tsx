@@ -27,10 +27,17 @@ export function StatusBar() {
   const running = RUNNING.includes(session.state);
   const of = Math.max(progress.of, summary.pairs);
   const done = running ? progress.done : summary.pairs - summary.pending;
+  // Of few but large pairs the bytes say more than the pairs.
+  const ofBytes = progress.bytesTotal > 0 ? progress.bytes / progress.bytesTotal : 0;
+  const part = Math.max(
+    of === 0 && !running ? 1 : 0,
+    done / Math.max(of, 1),
+    running ? ofBytes : 0,
+  );
   const byHand = state.store.value.n > 0 ? handCount() : 0;
   return (
     <footer class="stat">
-      <Progress label="Pairs compared" part={of === 0 ? 1 : Math.min(1, done / of)} />
+      <Progress label="Pairs compared" part={Math.min(1, part)} />
       <b>
         {count(done)} of {count(of)} pairs
       </b>

@@ -12,18 +12,13 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "compare/tolerance_rules.h"
-#include "match/canonical.h"
 #include "match/filter.h"
 #include "match/ranks.h"
+#include "pair_views.h"
 #include "report/parts.h"
 
 namespace tensordiff {
 namespace {
-
-struct Sides {
-  const Catalog& a;
-  const Catalog& b;
-};
 
 Side side_of(const Catalog& catalog) {
   return {catalog.path,       catalog.format,  catalog.tensors.size(),
@@ -61,44 +56,6 @@ void compare_shapes(const Tensor& a, const Tensor& b, PairRow& row) {
   row.shape = same ? a.view.shape : Shape{};
   row.comparison.status = same ? Status::equal : Status::different;
   row.message = same ? "shapes only: values were not read" : "shapes differ; values were not read";
-}
-
-Operand operand_of(const Tensor& tensor, const std::optional<Section>& section) {
-  if (tensor.shards.empty()) return {{tensor.view}, section};
-  return {tensor.shards, section};
-}
-
-// What the user said of the axes of a pair. Parts of fused tensors are cut by their values.
-const Dims* dims_of(const Sides& sides, const Pair& which, const Request& request) {
-  if (which.section_a || which.section_b) return nullptr;
-  const std::string& name = sides.a.tensors[which.a].name;
-  const Dims* found = nullptr;
-  for (const DimsOf& each : request.dims)
-    if (each.whole ? name == each.names : starts_with_glob(name, each.names)) found = &each.dims;
-  return found;
-}
-
-bool is_gguf(const Catalog& catalog) {
-  return std::ranges::find(catalog.metadata, "general.architecture", &Metadata::key) !=
-         catalog.metadata.end();
-}
-
-// q or k of a model in GGUF against the same in another format.
-bool may_differ_in_rope_rows(const Sides& sides, const Pair& which) {
-  if (is_gguf(sides.a) == is_gguf(sides.b) || which.section_a || which.section_b) return false;
-  const auto name = canonical_name(sides.a.tensors[which.a].name);
-  return name && (name->role == "q" || name->role == "k");
-}
-
-Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const Request& request) {
-  const Operand a = operand_of(sides.a.tensors[which.a], which.section_a);
-  const Operand b = operand_of(sides.b.tensors[which.b], which.section_b);
-  if (const Dims* dims = dims_of(sides, which, request))
-    return align_named(a, b, *dims).in(fmt::format("--dims '{}'", dims->text));
-  AlignedPair pair = TRY(align(a, b, request.align));
-  if (request.align.enabled && may_differ_in_rope_rows(sides, which))
-    if (std::optional<AlignedPair> turned = with_rope_rows(pair)) return std::move(*turned);
-  return pair;
 }
 
 void add_message(PairRow& row, const std::string& message) {
@@ -208,10 +165,11 @@ Result<std::map<std::size_t, double>> noise_levels(const Request& request, const
   if (request.noise.empty()) return levels;
   const Catalog noise = TRY(open_model(request.noise, request.open));
   const Matching matching = TRY(match(a, noise, request.match));
+  const Sides sides(a, noise, matching);
   for (const Pair& pair : matching.pairs) {
     PairRow row;
     AlignedPair aligned;
-    compare_pair({a, noise}, pair, request, row, aligned);
+    compare_pair(sides, pair, request, row, aligned);
     if (row.comparison.diff.rel_l2) levels[pair.a] = *row.comparison.diff.rel_l2;
   }
   return levels;
@@ -332,10 +290,6 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   return pairing;
 }
 
-Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const Request& request) {
-  return aligned_views({pairing.a, pairing.b}, pairing.matching.pairs[pair], request);
-}
-
 Result<Report> compare_pairs(const Pairing& pairing, Report report, const Request& request) {
   // Give each pair one logical shape and measure it. Pairs are independent of each other, and a
   // large one is split further inside compare().
@@ -347,10 +301,10 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
       request.progress(std::min(done += bytes, total), total);
     };
   }
+  const Sides sides(pairing.a, pairing.b, pairing.matching);
   std::vector<AlignedPair> aligned(report.pairs.size());
   for_each_index(report.pairs.size(), [&](std::size_t i) {
-    compare_pair({pairing.a, pairing.b}, pairing.matching.pairs[i], with_progress, report.pairs[i],
-                 aligned[i]);
+    compare_pair(sides, pairing.matching.pairs[i], with_progress, report.pairs[i], aligned[i]);
     if (request.on_row && !called_off()) request.on_row(report.pairs[i]);
   });
   if (called_off()) return Error("cancelled");

@@ -117,6 +117,12 @@ bool can_carry_out(const Plan& plan, const View& a, const View& b) {
   });
 }
 
+// Rank meets rank: what they hold is compared as it is.
+bool same_shards(const Operand& a, const Operand& b) {
+  return a.shards.size() > 1 && !a.section && !b.section &&
+         std::ranges::equal(a.shards, b.shards, {}, &View::shape, &View::shape);
+}
+
 void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,
                     std::vector<Candidate>& candidates) {
   const bool guess = a.guess || b.guess;
@@ -127,21 +133,31 @@ void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,
     if (!can_carry_out(fit.plan, a.view, b.view)) continue;
     std::size_t boldness = fit.boldness;
     if (guess) boldness += std::size(aligners::kAll);
-    // Ranks may hold more than the whole because of padding, but sooner because of copies.
-    if (cuts && gathered) boldness += 2 * std::size(aligners::kAll);
+    // Ranks may hold more than the whole because of padding, but sooner because of copies. All
+    // pieces of both sides add up to multiples of each other, whether they are summands or not.
+    // Copies are out of step where nothing else explains what ranks hold.
+    const bool sums = a.view.terms > 1 && b.view.terms > 1;
+    if ((cuts && gathered) || sums || a.unlike || b.unlike)
+      boldness += 2 * std::size(aligners::kAll);
     const bool weak = guess && fit.evidence == Evidence::none;
     candidates.push_back(
         {&a, &b, boldness, weak ? Evidence::values : fit.evidence, std::move(fit.plan)});
   }
 }
 
-std::vector<Candidate> candidates_for(const Wholes& a, const Wholes& b,
+// Sums of as many ranks on both sides, or groups of them on one, would hide that ranks changed
+// places.
+bool hides_order(const Whole& a, const Whole& b, bool as_many_ranks) {
+  if (a.view.terms > 1 && a.view.terms == b.view.terms) return true;
+  return as_many_ranks && a.on_rank == b.on_rank && a.groups != b.groups;
+}
+
+std::vector<Candidate> candidates_for(const Wholes& a, const Wholes& b, bool as_many_ranks,
                                       const AlignOptions& options) {
   std::vector<Candidate> candidates;
   for (const Whole& whole_a : a)
     for (const Whole& whole_b : b) {
-      // Sums of as many ranks on both sides would hide that ranks changed places.
-      if (whole_a.view.terms > 1 && whole_a.view.terms == whole_b.view.terms) continue;
+      if (hides_order(whole_a, whole_b, as_many_ranks)) continue;
       if (candidates.size() < kCandidatesMax) add_candidates(whole_a, whole_b, options, candidates);
     }
   std::ranges::stable_sort(candidates, {}, &Candidate::boldness);
@@ -202,17 +218,26 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
   const Candidate& chosen = candidates[static_cast<std::size_t>(found)];
   AlignedPair pair = carry_out(chosen);
   const bool same_wholes = chosen.a == candidates[0].a && chosen.b == candidates[0].b;
+  const bool moves = std::ranges::find(chosen.plan, ops::kPermute, &Step::op) != chosen.plan.end();
   if (least > kNothingUnexplained && std::ranges::count_if(disagreements, as_good) > 1)
     add_note(pair, "layout not confirmed by values");
-  else if (found > 0 && same_wholes && candidates[0].evidence == Evidence::none)
-    add_note(pair,
-             "the shapes fit as they are, but the values only with the axes in another order");
+  else if (found > 0 && (same_wholes || moves) && candidates[0].evidence == Evidence::none)
+    add_note(pair, kOtherOrder);
   return pair;
+}
+
+// What is cut off may be padding, but not all that a rank has.
+bool has_all_ranks(const Whole& whole, const View& cut) {
+  return whole.steps.empty() || cut.parts.size() == whole.view.parts.size();
 }
 
 // Whether the values say what they have to say for a plan to be looked at, one of so many.
 bool supported(const Candidate& candidate, std::size_t plans) {
-  if (candidate.evidence == Evidence::exact) return hold_same_values(carry_out(candidate));
+  if (candidate.evidence == Evidence::exact) {
+    const AlignedPair pair = carry_out(candidate);
+    return has_all_ranks(*candidate.a, pair.a) && has_all_ranks(*candidate.b, pair.b) &&
+           hold_same_values(pair);
+  }
   if (candidate.evidence != Evidence::support) return true;
   return disagreement(candidate) <= disagreement_max(candidate.a->view.elements(), plans);
 }
@@ -231,7 +256,10 @@ std::string shapes_text(const Operand& operand) {
 Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions& options) {
   const Wholes wholes_a = TRY(wholes_of('a', a).in("a"));
   const Wholes wholes_b = TRY(wholes_of('b', b).in("b"));
-  std::vector<Candidate> candidates = candidates_for(wholes_a, wholes_b, options);
+  const bool as_many_ranks = a.shards.size() == b.shards.size();
+  std::vector<Candidate> candidates = candidates_for(wholes_a, wholes_b, as_many_ranks, options);
+  if (same_shards(a, b))
+    std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.plan.empty(); });
   const std::size_t count = candidates.size();
   std::erase_if(candidates,
                 [&](const Candidate& candidate) { return !supported(candidate, count); });

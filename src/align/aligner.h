@@ -67,10 +67,17 @@ struct AlignedPair {
   std::vector<Copy> copies = {};  // What has to be compared with each other, too.
 };
 
+// What the names and the other tensors of a side tell of how its ranks share a tensor.
+struct RankFacts {
+  bool all = false;     // Each rank has its piece along one axis; but for neighbours, none repeats.
+  bool is_one = false;  // It is one tensor and not several, [q|k|v] or [gate|up], on each rank.
+};
+
 // A tensor, or a section of one, as it is stored: on one rank or in pieces on several.
 struct Operand {
   std::vector<View> shards;
   std::optional<Section> section = std::nullopt;
+  RankFacts facts = {};
 };
 
 struct AlignOptions {

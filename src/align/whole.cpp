@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "align/cut.h"
 #include "align/evidence.h"
 #include "align/view.h"
 #include "base/text.h"
@@ -25,18 +26,6 @@ namespace {
 
 // How many heads of queries share one of keys and values, in models that exist, and 1 for none.
 constexpr uint64_t kQueriesPerKey[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32};
-// Groups in which query, key and value may be interleaved.
-constexpr uint64_t kGroupsMax = 256;
-
-using Shards = std::vector<View>;
-
-// Shards of one section along one axis, with what was done to each of them.
-struct Cut {
-  Shards shards;
-  Plan steps;
-  bool guess = false;
-  std::optional<std::size_t> axis = std::nullopt;  // The only one they are put together along.
-};
 
 Result<void> check(const Shards& shards) {
   for (std::size_t rank = 1; rank < shards.size(); ++rank) {
@@ -56,16 +45,26 @@ bool same_shapes(const Shards& shards) {
   return std::ranges::all_of(shards, [&](const View& v) { return v.shape == shards[0].shape; });
 }
 
+// Copies may differ by rounding. What has more to itself is no copy: the heads of queries beside
+// keys that all ranks share.
+constexpr double kRounding = 0.01;
+
 // Also where the values are too few, or too much the same, to correlate.
 bool look_alike(const View& a, const View& b) {
   const AlignedPair pair{a, b, {}, ""};
-  return sampled_disagreement(pair) <= disagreement_max(a.elements(), 1) || samples_equal(pair);
+  const double most = std::min(kRounding, disagreement_max(a.elements(), 1));
+  return sampled_disagreement(pair) <= most || samples_equal(pair);
 }
 
 class Gathering {
  public:
-  Gathering(char side, const Cut& cut, std::vector<Whole>& wholes)
-      : side_(side), cut_(cut), shards_(cut.shards), ranks_(shards_.size()), wholes_(wholes) {}
+  Gathering(char side, const Cut& cut, RankFacts facts, std::vector<Whole>& wholes)
+      : side_(side),
+        cut_(cut),
+        shards_(cut.shards),
+        ranks_(shards_.size()),
+        facts_(facts),
+        wholes_(wholes) {}
 
   void all() {
     if (ranks_ == 1) {
@@ -77,28 +76,35 @@ class Gathering {
       return;
     }
     const bool same = same_shapes(shards_);
-    const bool alike = same && std::ranges::all_of(shards_, [&](const View& view) {
-                         return &view == &shards_[0] || look_alike(shards_[0], view);
-                       });
+    const bool alike = same && all_alike();
     if (alike) replica();
     for (std::size_t axis = 0; axis < shards_[0].shape.size(); ++axis)
       if (fit_along(shards_, axis)) along(axis);
     for (std::size_t count = 2; same && !alike && count < ranks_; ++count)
-      if (ranks_ % count == 0) neighbours(count);
+      if (ranks_ % count == 0) {
+        neighbours(count);
+        if (!facts_.all) repeated(count);
+      }
     // What is the same on all ranks is no summand.
     if (same && !alike && can_encode(shards_[0].dtype))
       add(summed(shards_), {side_, ops::kSum, {ranks_}});
     // Copies that are not alike are still copies, if nothing else explains what they are.
-    if (same && !alike) replica();
+    if (same && !alike) replica().unlike = true;
   }
 
  private:
-  void replica() {
+  bool all_alike() const {
+    return std::ranges::all_of(std::span(shards_).subspan(1),
+                               [&](const View& view) { return look_alike(shards_[0], view); });
+  }
+
+  Whole& replica() {
     Whole& whole = add(shards_[0], {side_, ops::kReplica, {ranks_}});
     for (std::size_t rank = 1; rank < ranks_; ++rank) {
       whole.copies.push_back({side_, rank, 0, shards_[rank], shards_[0]});
       whole.substitutes.push_back(shards_[rank]);
     }
+    return whole;
   }
 
   void along(std::size_t axis) {
@@ -106,6 +112,7 @@ class Gathering {
     if (!same_shapes(shards_)) return;
     for (std::size_t copies = 2; copies < ranks_; ++copies)
       if (ranks_ % copies == 0) copied(axis, copies);
+    if (facts_.is_one) return;
     const uint64_t size = shards_[0].shape[axis];
     if (size % 2 == 0) in_parts(axis, {size / 2, size / 2});
     for (const uint64_t queries : kQueriesPerKey) {
@@ -131,9 +138,20 @@ class Gathering {
     }
     if (std::ranges::all_of(copies, [](const Copy& c) { return look_alike(c.like_view, c.view); }))
       copies_of(distinct, copies);
-    else
-      for (std::size_t axis = 0; axis < shards_[0].shape.size(); ++axis)
-        pieces_of(count, axis);
+    else if (!facts_.all)
+      for (std::size_t axis = 0; axis < shards_[0].shape.size(); ++axis) pieces_of(count, axis);
+  }
+
+  // All groups of so many ranks hold the same.
+  void repeated(std::size_t count) {
+    std::vector<Copy> copies;
+    for (std::size_t rank = count; rank < ranks_; ++rank)
+      copies.push_back({side_, rank, rank % count, shards_[rank], shards_[rank % count]});
+    if (!std::ranges::all_of(copies, [](const Copy& c) { return look_alike(c.like_view, c.view); }))
+      return;
+    const std::size_t first = wholes_.size();
+    copies_of(Shards(shards_.begin(), shards_.begin() + static_cast<ptrdiff_t>(count)), copies);
+    for (std::size_t i = first; i < wholes_.size(); ++i) wholes_[i].groups = true;
   }
 
   void copies_of(const Shards& distinct, const std::vector<Copy>& copies) {
@@ -141,7 +159,7 @@ class Gathering {
     Cut cut{distinct, cut_.steps, true, std::nullopt};
     cut.steps.push_back(step);
     const std::size_t first = wholes_.size();
-    Gathering(side_, cut, wholes_).all();
+    Gathering(side_, cut, facts_, wholes_).all();
     for (std::size_t i = first; i < wholes_.size(); ++i)
       wholes_[i].copies.insert(wholes_[i].copies.end(), copies.begin(), copies.end());
   }
@@ -152,8 +170,10 @@ class Gathering {
       rows.push_back(concatenated(std::span(shards_).subspan(first, count), axis));
     Cut cut{rows, cut_.steps, true, std::nullopt};
     cut.steps.push_back({side_, ops::kConcat, {axis, count, 1}});
-    Gathering groups(side_, cut, wholes_);
-    groups.replica();
+    Gathering groups(side_, cut, facts_, wholes_);
+    Whole& repeated = groups.replica();
+    repeated.groups = true;
+    repeated.unlike = !groups.all_alike();
     for (std::size_t other = 0; other < shards_[0].shape.size(); ++other)
       if (other != axis) groups.concat(other);
   }
@@ -201,7 +221,7 @@ class Gathering {
   Whole& add(View view, const Step& step) {
     Plan steps = cut_.steps;
     if (!step.op.empty()) steps.push_back(step);
-    wholes_.push_back({std::move(view), std::move(steps), {}, {}, cut_.guess});
+    wholes_.push_back({std::move(view), std::move(steps), {}, {}, cut_.guess, false, false, 0});
     return wholes_.back();
   }
 
@@ -209,125 +229,9 @@ class Gathering {
   const Cut& cut_;
   const Shards& shards_;
   std::size_t ranks_;
+  RankFacts facts_;
   std::vector<Whole>& wholes_;
 };
-
-// Where a section of an axis of this size lies, if its share of the elements is a share of the
-// axis.
-struct Range {
-  uint64_t first = 0, size = 0;
-};
-std::optional<Range> range_of(const Section& section, uint64_t axis_size) {
-  const uint64_t total =
-      std::accumulate(section.elements.begin(), section.elements.end(), uint64_t{0});
-  Range range;
-  for (std::size_t i = 0; i < section.elements.size(); ++i) {
-    const std::optional<uint64_t> scaled = checked_mul(axis_size, section.elements[i]);
-    if (total == 0 || !scaled || *scaled % total != 0) return std::nullopt;
-    if (i < section.index) range.first += *scaled / total;
-    if (i == section.index) range.size = *scaled / total;
-  }
-  return range;
-}
-
-// The section as each rank has it. Where ranks hold more than the whole, it is because all but the
-// first part, the keys and values of few heads, are on several of them.
-Section on_each_rank(const Operand& operand) {
-  Section section = *operand.section;
-  uint64_t held = 0, total = 0;
-  for (const View& shard : operand.shards) held += shard.elements();
-  for (const uint64_t elements : section.elements) total += elements;
-  const uint64_t first = section.elements[0];
-  if (held <= total || total <= first || held <= first) return section;
-  const uint64_t copies = (held - first) / (total - first);
-  if (copies * (total - first) != held - first || operand.shards.size() % copies != 0)
-    return section;
-  for (std::size_t i = 1; i < section.elements.size(); ++i) section.elements[i] *= copies;
-  return section;
-}
-
-// A section of every shard along one axis.
-std::optional<Cut> cut_along(char side, const Operand& operand, const Section& section,
-                             std::size_t axis) {
-  Cut cut;
-  for (const View& shard : operand.shards) {
-    const std::optional<Range> range = range_of(section, shard.shape[axis]);
-    if (!range) return std::nullopt;
-    const Step step{side, ops::kSelect, {axis, range->first, range->size}};
-    if (cut.steps.empty()) cut.steps.push_back(step);
-    cut.shards.push_back(apply(step, shard));
-  }
-  return cut;
-}
-
-// The section where one axis has an entry for each of several owners, which have some sections
-// each: the experts of a layer with their gate and up, [experts, gate and up, features].
-std::vector<Cut> cuts_by_owner(char side, const Operand& operand, std::size_t axis) {
-  const uint64_t owners = operand.shards[0].shape[axis];
-  const Section& section = *operand.section;
-  const std::size_t each = section.elements.size() / std::max<uint64_t>(owners, 1);
-  if (each < 2 || each * owners != section.elements.size()) return {};
-  for (std::size_t i = each; i < section.elements.size(); ++i)
-    if (section.elements[i] != section.elements[i - each]) return {};
-  const Step choose{side, ops::kSelect, {axis, section.index / each, 1}};
-  Operand owned{operand.shards, section};
-  owned.section->index %= each;
-  owned.section->elements.resize(each);
-  for (View& shard : owned.shards) {
-    if (shard.shape.size() != operand.shards[0].shape.size() || shard.shape[axis] != owners)
-      return {};
-    shard = apply(choose, std::move(shard));
-  }
-  std::vector<Cut> cuts;
-  for (std::size_t inner = 0; inner < owned.shards[0].shape.size(); ++inner) {
-    if (inner == axis) continue;
-    std::optional<Cut> cut = cut_along(side, owned, *owned.section, inner);
-    if (!cut) continue;
-    cut->steps.insert(cut->steps.begin(), choose);
-    cuts.push_back(std::move(*cut));
-  }
-  return cuts;
-}
-
-// The section where the axis is a number of groups that each hold some of all sections.
-std::optional<Cut> cut_in_groups(char side, const Operand& operand, std::size_t axis,
-                                 uint64_t groups) {
-  Cut cut;
-  cut.guess = true;
-  if (operand.shards.size() > 1) cut.axis = axis;
-  for (View shard : operand.shards) {
-    const uint64_t size = shard.shape[axis] / groups;
-    const std::optional<Range> range = range_of(*operand.section, size);
-    if (!range || size * groups != shard.shape[axis]) return std::nullopt;
-    cut.steps = {{side, ops::kSplit, {axis, groups, size}},
-                 {side, ops::kSelect, {axis + 1, range->first, range->size}}};
-    for (const Step& step : cut.steps) shard = apply(step, std::move(shard));
-    cut.shards.push_back(std::move(shard));
-  }
-  return cut;
-}
-
-std::vector<Cut> cuts_of(char side, const Operand& operand) {
-  if (!operand.section) return {{operand.shards, {}, false, std::nullopt}};
-  std::vector<Cut> cuts;
-  const View& first = operand.shards[0];
-  const std::size_t rank = first.shape.size();
-  const Section on_rank = on_each_rank(operand);
-  std::vector<Section> sections = {on_rank};
-  // Or else ranks hold more because some are copies of others.
-  if (on_rank.elements != operand.section->elements) sections.push_back(*operand.section);
-  for (const Section& section : sections)
-    for (std::size_t axis = 0; axis < rank; ++axis)
-      if (std::optional<Cut> cut = cut_along(side, operand, section, axis))
-        cuts.push_back(std::move(*cut));
-  for (std::size_t axis = 0; axis < rank; ++axis)
-    for (Cut& cut : cuts_by_owner(side, operand, axis)) cuts.push_back(std::move(cut));
-  for (std::size_t axis = 0; axis < rank; ++axis)
-    for (uint64_t groups = 2; groups <= std::min(first.shape[axis] / 2, kGroupsMax); ++groups)
-      if (std::optional<Cut> cut = cut_in_groups(side, operand, axis, groups))
-        cuts.push_back(std::move(*cut));
-  return cuts;
-}
 
 }  // namespace
 
@@ -343,7 +247,12 @@ bool fit_along(std::span<const View> shards, std::size_t axis) {
 Result<std::vector<Whole>> wholes_of(char side, const Operand& operand) {
   TRY(check(operand.shards));
   std::vector<Whole> wholes;
-  for (const Cut& cut : cuts_of(side, operand)) Gathering(side, cut, wholes).all();
+  for (const Cut& cut : cuts_of(side, operand)) {
+    const std::size_t first = wholes.size();
+    Gathering(side, cut, operand.facts, wholes).all();
+    for (std::size_t i = first; i < wholes.size(); ++i)
+      wholes[i].on_rank = cut.shards[0].elements();
+  }
   return wholes;
 }
 

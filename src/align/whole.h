@@ -15,6 +15,9 @@ struct Whole {
   std::vector<Copy> copies;
   std::vector<View> substitutes;  // Copies of all of it: any of them may speak for its layout.
   bool guess = false;             // Only the values can confirm it.
+  bool groups = false;            // Groups of ranks repeat each other.
+  bool unlike = false;            // It takes ranks for copies that do not look alike.
+  uint64_t on_rank = 0;           // Elements that the first rank holds of it.
 };
 
 // All the ways to put it together, the likeliest first; one where it is not in pieces. An error

@@ -182,6 +182,48 @@ TEST(Whole, PutsPiecesOfABatchTogetherOfWhichThereAreCopies) {
   EXPECT_EQ(pair.copies.size(), 1U);
 }
 
+// With [gate|up] on each rank, which groups of ranks repeat.
+TEST(Whole, PutsPartsTogetherOfWhichGroupsHaveCopies) {
+  const View whole = noise_view({12, 8}, 1);
+  const std::vector<View> quarters = pieces(whole, 0, {3, 3, 3, 3});
+  const View first = stored_as(concatenated(std::vector{quarters[0], quarters[2]}, 0), {6, 8});
+  const View second = stored_as(concatenated(std::vector{quarters[1], quarters[3]}, 0), {6, 8});
+  const std::vector<View> ranks = {first, second, first, second};
+  expect_same(aligned({{whole}}, {ranks, std::nullopt, {}}));
+  // A name that says otherwise, or other tensors that need all ranks, rule that out.
+  for (const RankFacts facts : {RankFacts{true, false}, RankFacts{false, true}}) {
+    const AlignedPair pair = aligned({{whole}}, {ranks, std::nullopt, facts});
+    EXPECT_TRUE(pair.a.shape != whole.shape || values_of(pair.a) != values_of(pair.b));
+  }
+}
+
+TEST(Whole, RepeatsNoGroupWhereAllRanksHavePieces) {
+  const View whole = noise_view({6, 4, 10}, 1);
+  const std::vector<View> half = pieces(whole, 0, {3, 3});
+  const AlignedPair pair =
+      aligned({{whole}}, {{half[0], half[1], half[0], half[1]}, std::nullopt, {true, false}});
+  EXPECT_NE(values_of(pair.a), values_of(pair.b));
+}
+
+// Rank against rank: nothing is turned that has the same shape on both sides.
+TEST(Whole, ComparesEqualShardsAsTheyAre) {
+  const View whole = noise_view({24, 6}, 1);
+  std::vector<View> turned;
+  const std::vector<View> ranks = pieces(whole, 0, {6, 6, 6, 6});
+  for (const View& rank : ranks)
+    turned.push_back(stored_as(permuted(rank, std::vector<uint64_t>{1, 0}), {6, 6}));
+  const AlignedPair pair = aligned({ranks}, {turned});
+  EXPECT_NE(values_of(pair.a), values_of(pair.b));
+}
+
+TEST(Whole, LeavesOutNoRank) {
+  const View whole = noise_view({16, 6}, 1);
+  std::vector<View> ranks = pieces(whole, 0, {8, 8});
+  ranks.push_back(noise_view({8, 6}, 2));
+  const Result<AlignedPair> pair = align({{whole}}, {ranks});
+  EXPECT_TRUE(!pair.ok() || values_of(pair.value().a) != values_of(pair.value().b));
+}
+
 TEST(Whole, SaysWhyRanksDoNotFit) {
   const Result<AlignedPair> pair =
       align(Operand{{noise_view({4}, 1)}}, Operand{{noise_view({2}, 1), noise_view({2, 1}, 1)}});

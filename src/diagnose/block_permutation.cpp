@@ -11,6 +11,7 @@
 #include "diagnose/blocks.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/rank_order.h"
 
 namespace tensordiff {
 namespace {
@@ -51,6 +52,7 @@ std::optional<Explanation> along(const Case& it, const Matrix& a, const Matrix& 
 
 std::optional<Explanation> examine(const Case& it) {
   if (it.norm_a == 0) return std::nullopt;
+  if (std::optional<Explanation> ranks = ranks_in_another_order(it)) return ranks;
   std::optional<Explanation> found = along(it, it.a, it.b, "features");
   if ((found && accepted(it, *found)) || it.run.activations || !it.a.whole) return found;
   std::optional<Explanation> rows = along(it, transposed(it.a), transposed(it.b), "rows");

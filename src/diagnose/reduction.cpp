@@ -17,6 +17,7 @@
 #include "diagnose/fit.h"
 #include "diagnose/heads.h"
 #include "diagnose/linear_replay.h"
+#include "diagnose/rank_order.h"
 
 namespace tensordiff {
 namespace {
@@ -24,7 +25,7 @@ namespace {
 constexpr double kWholeTolerance = 0.02;  // How near a whole number a factor lies.
 
 std::optional<Explanation> same_shard(const Case& it) {
-  if (it.norm_a == 0) return std::nullopt;
+  if (it.norm_a == 0 || ranks_in_another_order(it)) return std::nullopt;
   std::optional<Explanation> best;
   for (const uint64_t ranks : block_counts(it.a)) {
     const std::optional<BlockMap> map = one_block(it.a, it.b, ranks);

@@ -6,7 +6,8 @@
 
 namespace tensordiff {
 
-// Adds a note where pairs that agree were compared in part only.
+// Adds a note where pairs that agree were compared in part only, or with their axes in another
+// order though their shapes fit as they are.
 void note_parts(Report& report);
 
 }  // namespace tensordiff

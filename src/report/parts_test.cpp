@@ -30,6 +30,15 @@ TEST(Parts, AreToldWhereTheyAgree) {
   EXPECT_TRUE(report.notes[0].starts_with("2 pairs that agree were compared in part only"));
 }
 
+TEST(Parts, AxesInAnotherOrderAreToldToo) {
+  Report report;
+  report.pairs = {row(Status::equal, std::string(kOtherOrder))};
+  note_parts(report);
+  EXPECT_EQ(report.notes, std::vector<std::string>{"one pair that agrees was compared with axes "
+                                                   "moved: 'w': " +
+                                                   std::string(kOtherOrder)});
+}
+
 TEST(Parts, AreNotToldWhereNothingIsLeftOutOrAllDiffers) {
   Report report;
   report.pairs = {row(Status::equal, "layout not confirmed by values"),

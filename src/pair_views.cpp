@@ -1,0 +1,110 @@
+#include "pair_views.h"
+
+#include <algorithm>
+
+#include "align/rope_rows.h"
+#include "base/text.h"
+#include "match/canonical.h"
+#include "match/filter.h"
+#include "tensor/shards.h"
+
+namespace tensordiff {
+namespace {
+
+bool is_of_experts(const Tensor& tensor) { return tensor.name.find("expert") != std::string::npos; }
+
+std::size_t ranks_of(const Tensor& tensor) {
+  return std::max<std::size_t>(1, tensor.shards.size());
+}
+
+// Whether two shapes are the same but for one axis, of which as many ranks as each side has hold as
+// much on both.
+bool is_cut_once(const Tensor& a, const Tensor& b) {
+  const Shape& x = a.view.shape;
+  const Shape& y = b.view.shape;
+  if (x.size() != y.size()) return false;
+  std::size_t cuts = 0;
+  for (std::size_t axis = 0; axis < x.size(); ++axis) {
+    if (x[axis] == y[axis]) continue;
+    if (++cuts > 1 || x[axis] * ranks_of(a) != y[axis] * ranks_of(b)) return false;
+  }
+  return cuts == 1;
+}
+
+bool are_distinct(const Tensor& tensor) {
+  return tensor.shards.size() < 2 || distinct_shards(tensor).size() == tensor.shards.size();
+}
+
+// Whether this pair shows that all ranks of both sides have pieces of their own. Experts may be
+// spread over more ranks than the layers around them.
+bool shows_all_ranks(const Tensor& a, const Tensor& b) {
+  return ranks_of(a) != ranks_of(b) && !is_of_experts(a) && !is_of_experts(b) &&
+         is_cut_once(a, b) && are_distinct(a) && are_distinct(b);
+}
+
+// Whether a name says that it is one tensor, and not query, key and value or gate and up in one.
+bool is_one_by_name(const std::string& name) {
+  static constexpr std::string_view kMayBeFused[] = {"qkv", "gate_up", "up", "attn", "mlp"};
+  const auto meaning = canonical_name(name);
+  return meaning && std::ranges::find(kMayBeFused, meaning->role) == std::end(kMayBeFused);
+}
+
+Operand operand_of(const Sides& sides, const Tensor& tensor, const std::optional<Section>& section,
+                   bool is_one) {
+  if (tensor.shards.empty()) return {{tensor.view}, section, {}};
+  return {tensor.shards,
+          section,
+          {sides.all_ranks && !is_of_experts(tensor), is_one || is_one_by_name(tensor.name)}};
+}
+
+// What the user said of the axes of a pair. Parts of fused tensors are cut by their values.
+const Dims* dims_of(const Sides& sides, const Pair& which, const Request& request) {
+  if (which.section_a || which.section_b) return nullptr;
+  const std::string& name = sides.a.tensors[which.a].name;
+  const Dims* found = nullptr;
+  for (const DimsOf& each : request.dims)
+    if (each.whole ? name == each.names : starts_with_glob(name, each.names)) found = &each.dims;
+  return found;
+}
+
+bool is_gguf(const Catalog& catalog) {
+  return std::ranges::find(catalog.metadata, "general.architecture", &Metadata::key) !=
+         catalog.metadata.end();
+}
+
+// q or k of a model in GGUF against the same in another format.
+bool may_differ_in_rope_rows(const Sides& sides, const Pair& which) {
+  if (is_gguf(sides.a) == is_gguf(sides.b) || which.section_a || which.section_b) return false;
+  const auto name = canonical_name(sides.a.tensors[which.a].name);
+  return name && (name->role == "q" || name->role == "k");
+}
+
+}  // namespace
+
+Sides::Sides(const Catalog& side_a, const Catalog& side_b, const Matching& matching)
+    : a(side_a), b(side_b) {
+  all_ranks = std::ranges::any_of(matching.pairs, [&](const Pair& pair) {
+    return !pair.section_a && !pair.section_b &&
+           shows_all_ranks(a.tensors[pair.a], b.tensors[pair.b]);
+  });
+}
+
+Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const Request& request) {
+  // What is a part of a fused tensor on either side is one tensor on both.
+  const bool is_part = which.section_a || which.section_b;
+  const Operand a = operand_of(sides, sides.a.tensors[which.a], which.section_a, is_part);
+  const Operand b = operand_of(sides, sides.b.tensors[which.b], which.section_b, is_part);
+  if (const Dims* dims = dims_of(sides, which, request))
+    return align_named(a, b, *dims).in(fmt::format("--dims '{}'", dims->text));
+  AlignedPair pair = TRY(align(a, b, request.align));
+  if (request.align.enabled && may_differ_in_rope_rows(sides, which))
+    if (std::optional<AlignedPair> turned = with_rope_rows(pair)) return std::move(*turned);
+  return pair;
+}
+
+Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const Request& request) {
+  return aligned_views({pairing.a, pairing.b, pairing.matching}, pairing.matching.pairs[pair],
+                       request);
+}
+
+}  // namespace tensordiff

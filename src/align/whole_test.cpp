@@ -1,5 +1,6 @@
 #include "align/whole.h"
 
+#include "align/cut.h"
 #include "align/view.h"
 #include "tensor/test_views.h"
 
@@ -103,6 +104,16 @@ TEST(Whole, NeverChangesTheOrderOfRanks) {
   EXPECT_EQ(pair.note, "layout not confirmed by values");
   const AlignedPair both = aligned({pieces(whole, 1, {4, 4})}, {ranks});
   EXPECT_NE(values_of(both.a), values_of(both.b));
+}
+
+// Rows of a fused tensor come first; a tensor of its own is not cut.
+TEST(Whole, IsCutOutOfWhatItIsFusedWith) {
+  const View fused = noise_view({6, 16}, 1);
+  EXPECT_TRUE(cuts_of('a', {{fused}})[0].steps.empty());
+  const std::vector<Cut> cuts = cuts_of('a', {{fused}, Section{"", {64, 32}, 1}});
+  ASSERT_FALSE(cuts.empty());
+  EXPECT_EQ(cuts[0].steps, (Plan{{'a', ops::kSelect, {0, 4, 2}}}));
+  EXPECT_EQ(cuts[0].shards[0].shape, (Shape{2, 16}));
 }
 
 TEST(Whole, TakesOneSectionOfAFusedTensor) {

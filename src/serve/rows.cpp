@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/text.h"
+#include "match/matcher.h"
 #include "serve/columns.h"
 
 namespace tensordiff::serve {
@@ -25,8 +26,16 @@ double code_of(const Row& row) {
   return static_cast<double>(std::ranges::find(kWords, status_word(row)) - kWords);
 }
 
+// Of a pair what it was paired by; of a tensor of one file alone what its name says.
+LayerStage place_of(const Row& row) {
+  if (row.pair) return {row.pair->layer, row.pair->stage, ""};
+  if (row.kind != Row::Kind::single) return {};
+  return parse_layer_stage(row.name_a()).value_or(LayerStage());
+}
+
 std::string group_of(const Row& row) {
-  if (row.pair && row.pair->layer) return fmt::format("layer {}", *row.pair->layer);
+  const LayerStage place = place_of(row);
+  if (place.layer) return fmt::format("layer {}", *place.layer);
   const std::string& name = row.name_a().empty() ? row.name_b() : row.name_a();
   const std::size_t end = name.find_last_of("./");
   return end == std::string::npos ? "" : valid_utf8(name.substr(0, end));
@@ -97,11 +106,8 @@ constexpr RowColumn kColumns[] = {
      },
      verdict_word},
     {"layer", T::i32,
-     [](const Row& row) {
-       return row.pair ? static_cast<double>(row.pair->layer.value_or(-1)) : -1.0;
-     }},
-    {"stage", T::str, nullptr,
-     [](const Row& row) { return row.pair ? valid_utf8(row.pair->stage) : ""; }},
+     [](const Row& row) { return static_cast<double>(place_of(row).layer.value_or(-1)); }},
+    {"stage", T::str, nullptr, [](const Row& row) { return valid_utf8(place_of(row).stage); }},
     {"group", T::str, nullptr, group_of},
     {"nameA", T::str, nullptr, [](const Row& row) { return valid_utf8(row.name_a()); }},
     {"nameB", T::str, nullptr, [](const Row& row) { return valid_utf8(row.name_b()); }},

@@ -68,6 +68,20 @@ TEST(Rows, AreNumberedFromPairsToLeftovers) {
   EXPECT_TRUE(json["rows"][pairs]["maxAbs"].is_null());
 }
 
+TEST(Rows, OfOneFileAloneHaveTheLayerOfTheirName) {
+  SessionState state;
+  Results results;
+  results.singles.push_back({{"2_query", DType::f32, {2}, ""}});
+  results.singles.push_back({{"norm.weight", DType::f32, {2}, ""}});
+  state.set_results(std::move(results), true);
+  const Json json = Json::parse(rows_as_json(state, {})).value();
+  EXPECT_EQ(json["rows"][0]["layer"].number(), 2.0);
+  EXPECT_EQ(json["rows"][0]["stage"].string(), "query");
+  EXPECT_EQ(json["rows"][0]["group"].string(), "layer 2");
+  EXPECT_EQ(json["rows"][1]["layer"].number(), -1.0);
+  EXPECT_EQ(json["rows"][1]["group"].string(), "norm");
+}
+
 TEST(Rows, OnlyThoseThatChangedSince) {
   SessionState state = state_of(sample_report());
   const uint64_t seen = state.rev;

@@ -145,11 +145,12 @@ void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,
   }
 }
 
-// Sums of as many ranks on both sides, or groups of them on one, would hide that ranks changed
+// Where rank meets rank, to add them up or to regroup them on one side would hide that they changed
 // places.
 bool hides_order(const Whole& a, const Whole& b, bool as_many_ranks) {
   if (a.view.terms > 1 && a.view.terms == b.view.terms) return true;
-  return as_many_ranks && a.on_rank == b.on_rank && a.groups != b.groups;
+  if (!as_many_ranks || a.on_rank != b.on_rank) return false;
+  return a.regrouping != b.regrouping || (a.regrouping & regrouped::kGrid) != 0;
 }
 
 std::vector<Candidate> candidates_for(const Wholes& a, const Wholes& b, bool as_many_ranks,

@@ -151,7 +151,8 @@ class Gathering {
       return;
     const std::size_t first = wholes_.size();
     copies_of(Shards(shards_.begin(), shards_.begin() + static_cast<ptrdiff_t>(count)), copies);
-    for (std::size_t i = first; i < wholes_.size(); ++i) wholes_[i].groups = true;
+    for (std::size_t i = first; i < wholes_.size(); ++i)
+      wholes_[i].regrouping |= regrouped::kRepeated;
   }
 
   void copies_of(const Shards& distinct, const std::vector<Copy>& copies) {
@@ -172,14 +173,14 @@ class Gathering {
     cut.steps.push_back({side_, ops::kConcat, {axis, count, 1}});
     Gathering groups(side_, cut, facts_, wholes_);
     Whole& repeated = groups.replica();
-    repeated.groups = true;
+    repeated.regrouping |= regrouped::kRepeated;
     repeated.unlike = !groups.all_alike();
     for (std::size_t other = 0; other < shards_[0].shape.size(); ++other)
-      if (other != axis) groups.concat(other);
+      if (other != axis) groups.concat(other).regrouping |= regrouped::kGrid;
   }
 
-  void concat(std::size_t axis) {
-    add(concatenated(shards_, axis), {side_, ops::kConcat, {axis, ranks_, 1}});
+  Whole& concat(std::size_t axis) {
+    return add(concatenated(shards_, axis), {side_, ops::kConcat, {axis, ranks_, 1}});
   }
 
   // Each piece on `copies` neighbouring ranks.
@@ -215,13 +216,14 @@ class Gathering {
     step.argument.insert(step.argument.end(), sizes.begin(), sizes.end());
     Whole& whole = add(concatenated(parts, axis), step);
     whole.guess = true;
+    whole.regrouping |= regrouped::kParts;
     whole.copies = std::move(same);
   }
 
   Whole& add(View view, const Step& step) {
     Plan steps = cut_.steps;
     if (!step.op.empty()) steps.push_back(step);
-    wholes_.push_back({std::move(view), std::move(steps), {}, {}, cut_.guess, false, false, 0});
+    wholes_.push_back({std::move(view), std::move(steps), {}, {}, cut_.guess, 0, false, 0});
     return wholes_.back();
   }
 

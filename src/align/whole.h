@@ -9,13 +9,20 @@
 
 namespace tensordiff {
 
+// How ranks were put together otherwise than one after the other, or all taken for copies. As bits.
+namespace regrouped {
+inline constexpr unsigned kRepeated = 1;  // Groups of ranks repeat each other.
+inline constexpr unsigned kGrid = 2;      // Pieces along two axes.
+inline constexpr unsigned kParts = 4;     // Each rank has several parts.
+}  // namespace regrouped
+
 struct Whole {
   View view;
   Plan steps;
   std::vector<Copy> copies;
   std::vector<View> substitutes;  // Copies of all of it: any of them may speak for its layout.
   bool guess = false;             // Only the values can confirm it.
-  bool groups = false;            // Groups of ranks repeat each other.
+  unsigned regrouping = 0;        // Of regrouped.
   bool unlike = false;            // It takes ranks for copies that do not look alike.
   uint64_t on_rank = 0;           // Elements that the first rank holds of it.
 };

@@ -123,6 +123,19 @@ bool same_shards(const Operand& a, const Operand& b) {
          std::ranges::equal(a.shards, b.shards, {}, &View::shape, &View::shape);
 }
 
+bool moves_axes(const Plan& plan) {
+  return std::ranges::find(plan, ops::kPermute, &Step::op) != plan.end();
+}
+
+// Where other tensors are cut with their axes as they are, one that fits so is not turned: square
+// shards that were transposed stay a mistake.
+void keep_axes(std::vector<Candidate>& candidates) {
+  const bool fit = std::ranges::any_of(candidates, [](const Candidate& candidate) {
+    return candidate.boldness == 0 && candidate.plan.empty();
+  });
+  if (fit) std::erase_if(candidates, [](const Candidate& each) { return moves_axes(each.plan); });
+}
+
 void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,
                     std::vector<Candidate>& candidates) {
   const bool guess = a.guess || b.guess;
@@ -219,10 +232,10 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
   const Candidate& chosen = candidates[static_cast<std::size_t>(found)];
   AlignedPair pair = carry_out(chosen);
   const bool same_wholes = chosen.a == candidates[0].a && chosen.b == candidates[0].b;
-  const bool moves = std::ranges::find(chosen.plan, ops::kPermute, &Step::op) != chosen.plan.end();
   if (least > kNothingUnexplained && std::ranges::count_if(disagreements, as_good) > 1)
     add_note(pair, "layout not confirmed by values");
-  else if (found > 0 && (same_wholes || moves) && candidates[0].evidence == Evidence::none)
+  else if (found > 0 && (same_wholes || moves_axes(chosen.plan)) &&
+           candidates[0].evidence == Evidence::none)
     add_note(pair, kOtherOrder);
   return pair;
 }
@@ -259,6 +272,7 @@ Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions
   const Wholes wholes_b = TRY(wholes_of('b', b).in("b"));
   const bool as_many_ranks = a.shards.size() == b.shards.size();
   std::vector<Candidate> candidates = candidates_for(wholes_a, wholes_b, as_many_ranks, options);
+  if (a.facts.all || b.facts.all) keep_axes(candidates);
   if (same_shards(a, b))
     std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.plan.empty(); });
   const std::size_t count = candidates.size();

@@ -1,6 +1,7 @@
 #include "align/whole.h"
 
 #include "align/cut.h"
+#include "align/part_note.h"
 #include "align/view.h"
 #include "tensor/test_views.h"
 
@@ -225,6 +226,19 @@ TEST(Whole, ComparesEqualShardsAsTheyAre) {
     turned.push_back(stored_as(permuted(rank, std::vector<uint64_t>{1, 0}), {6, 6}));
   const AlignedPair pair = aligned({ranks}, {turned});
   EXPECT_NE(values_of(pair.a), values_of(pair.b));
+}
+
+// Square shards fit both ways; which is meant, the other tensors tell.
+TEST(Whole, TurnsNoSquareShardsWhereOthersAreNotTurned) {
+  const View whole = noise_view({24, 6}, 1);
+  std::vector<View> turned;
+  for (const View& rank : pieces(whole, 0, {6, 6, 6, 6}))
+    turned.push_back(stored_as(permuted(rank, std::vector<uint64_t>{1, 0}), {6, 6}));
+  const AlignedPair either = aligned({{whole}}, {turned});
+  expect_same(either);
+  EXPECT_EQ(either.note, kOtherOrder);
+  const AlignedPair straight = aligned({{whole}}, {turned, std::nullopt, {true, false}});
+  EXPECT_NE(values_of(straight.a), values_of(straight.b));
 }
 
 TEST(Whole, LeavesOutNoRank) {

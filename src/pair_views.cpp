@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "align/rope_rows.h"
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "match/canonical.h"
 #include "match/filter.h"
@@ -26,7 +27,8 @@ bool is_cut_once(const Tensor& a, const Tensor& b) {
   std::size_t cuts = 0;
   for (std::size_t axis = 0; axis < x.size(); ++axis) {
     if (x[axis] == y[axis]) continue;
-    if (++cuts > 1 || x[axis] * ranks_of(a) != y[axis] * ranks_of(b)) return false;
+    const std::optional<uint64_t> all_a = checked_mul(x[axis], ranks_of(a));
+    if (++cuts > 1 || !all_a || all_a != checked_mul(y[axis], ranks_of(b))) return false;
   }
   return cuts == 1;
 }
@@ -38,8 +40,8 @@ bool are_distinct(const Tensor& tensor) {
 // Whether this pair shows that all ranks of both sides have pieces of their own. Experts may be
 // spread over more ranks than the layers around them.
 bool shows_all_ranks(const Tensor& a, const Tensor& b) {
-  return ranks_of(a) != ranks_of(b) && !is_of_experts(a) && !is_of_experts(b) &&
-         is_cut_once(a, b) && are_distinct(a) && are_distinct(b);
+  return ranks_of(a) != ranks_of(b) && a.fault.empty() && b.fault.empty() && !is_of_experts(a) &&
+         !is_of_experts(b) && is_cut_once(a, b) && are_distinct(a) && are_distinct(b);
 }
 
 // Whether a name says that it is one tensor, and not query, key and value or gate and up in one.
@@ -81,12 +83,13 @@ bool may_differ_in_rope_rows(const Sides& sides, const Pair& which) {
 
 }  // namespace
 
-Sides::Sides(const Catalog& side_a, const Catalog& side_b, const Matching& matching)
-    : a(side_a), b(side_b) {
-  all_ranks = std::ranges::any_of(matching.pairs, [&](const Pair& pair) {
+Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching,
+               const Request& request) {
+  const auto shows = [&](const Pair& pair) {
     return !pair.section_a && !pair.section_b &&
            shows_all_ranks(a.tensors[pair.a], b.tensors[pair.b]);
-  });
+  };
+  return {a, b, !request.shape_only && std::ranges::any_of(matching.pairs, shows)};
 }
 
 Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const Request& request) {
@@ -103,8 +106,8 @@ Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const R
 }
 
 Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const Request& request) {
-  return aligned_views({pairing.a, pairing.b, pairing.matching}, pairing.matching.pairs[pair],
-                       request);
+  const Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, request);
+  return aligned_views(sides, pairing.matching.pairs[pair], request);
 }
 
 }  // namespace tensordiff

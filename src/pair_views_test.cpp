@@ -3,6 +3,7 @@
 #include "align/view.h"
 #include "diagnose/rank_order.h"
 #include "tensor/test_views.h"
+#include "test_compare.h"
 
 namespace tensordiff {
 namespace {
@@ -21,12 +22,7 @@ Report compare(const std::vector<uint64_t>& heads) {
     ranks.tensors.push_back({at + "k_proj.weight", stored_as(part, part.shape), ""});
     ranks.tensors.push_back({at + "q_proj.weight", stored_as(own, own.shape), ""});
   }
-  const Request request;
-  Result<Pairing> pairing = pair_up(std::move(whole), std::move(ranks), request);
-  EXPECT_TRUE(pairing.ok());
-  Result<Report> report = compare_pairs(pairing.value(), pairing.value().report, request);
-  EXPECT_TRUE(report.ok());
-  return std::move(report).value();
+  return compare_catalogs(std::move(whole), std::move(ranks));
 }
 
 TEST(RankOrder, IsToldWhereNeighboursShouldShare) {
@@ -42,6 +38,24 @@ TEST(RankOrder, IsNotToldWhereNeighboursDoShare) {
   const Report report = compare({0, 0, 1, 1});
   EXPECT_TRUE(report.findings.empty());
   for (const PairRow& row : report.pairs) EXPECT_EQ(row.comparison.status, Status::equal);
+}
+
+// Comparing shapes alone reads no values, not even to learn of ranks.
+TEST(Sides, LearnOfRanksFromValuesUnlessOnlyShapesCount) {
+  Catalog whole, ranks;
+  const View weight = noise_view({8, 4}, 1);
+  whole.tensors.push_back({"w", weight, ""});
+  const View halves[] = {narrowed(weight, 0, 0, 4), narrowed(weight, 0, 4, 4)};
+  ranks.tensors.push_back({"w", halves[0], "", {halves[0], halves[1]}});
+  Matching matching;
+  matching.pairs.emplace_back();
+  Request request;
+  EXPECT_TRUE(sides_of(whole, ranks, matching, request).all_ranks);
+  request.shape_only = true;
+  EXPECT_FALSE(sides_of(whole, ranks, matching, request).all_ranks);
+  // Two that hold the same are copies, whatever their shape.
+  ranks.tensors[0].shards[1] = halves[0];
+  EXPECT_FALSE(sides_of(whole, ranks, matching, Request()).all_ranks);
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ Result<std::map<std::size_t, double>> noise_levels(const Request& request, const
   if (request.noise.empty()) return levels;
   const Catalog noise = TRY(open_model(request.noise, request.open));
   const Matching matching = TRY(match(a, noise, request.match));
-  const Sides sides(a, noise, matching);
+  const Sides sides = sides_of(a, noise, matching, request);
   for (const Pair& pair : matching.pairs) {
     PairRow row;
     AlignedPair aligned;
@@ -301,7 +301,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
       request.progress(std::min(done += bytes, total), total);
     };
   }
-  const Sides sides(pairing.a, pairing.b, pairing.matching);
+  const Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, request);
   std::vector<AlignedPair> aligned(report.pairs.size());
   for_each_index(report.pairs.size(), [&](std::size_t i) {
     compare_pair(sides, pairing.matching.pairs[i], with_progress, report.pairs[i], aligned[i]);

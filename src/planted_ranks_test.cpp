@@ -8,8 +8,8 @@
 #include <random>
 
 #include "align/view.h"
-#include "pipeline.h"
 #include "tensor/test_views.h"
+#include "test_compare.h"
 
 namespace tensordiff {
 namespace {
@@ -157,15 +157,6 @@ Catalog whole(const Model& model) {
   return catalog;
 }
 
-Report compare(Catalog a, Catalog b) {
-  Request request;
-  Result<Pairing> pairing = pair_up(std::move(a), std::move(b), request);
-  EXPECT_TRUE(pairing.ok());
-  Result<Report> report = compare_pairs(pairing.value(), pairing.value().report, request);
-  EXPECT_TRUE(report.ok());
-  return std::move(report).value();
-}
-
 TEST(PlantedRanks, AreToldAndNothingElseIs) {
   for (unsigned seed = 0; seed < 80; ++seed) {
     Random random(seed);
@@ -188,8 +179,9 @@ TEST(PlantedRanks, AreToldAndNothingElseIs) {
       const std::vector<Rank> again = ranks;
       ranks.insert(ranks.end(), again.begin(), again.end());
     }
-    const Report report = compare(left.empty() ? whole(model) : catalog_of(left, "tp_rank"),
-                                  catalog_of(ranks, random.below(2) == 0 ? "rank" : "mp_rank"));
+    const Report report =
+        compare_catalogs(left.empty() ? whole(model) : catalog_of(left, "tp_rank"),
+                         catalog_of(ranks, random.below(2) == 0 ? "rank" : "mp_rank"));
     EXPECT_TRUE(report.only_a.empty() && report.only_b.empty());
     std::string told;
     for (const PairRow& row : report.pairs)

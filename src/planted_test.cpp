@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "align/view.h"
-#include "pipeline.h"
 #include "tensor/test_views.h"
+#include "test_compare.h"
 
 namespace tensordiff {
 namespace {
@@ -34,12 +34,7 @@ Report compare(const std::string& name, const View& a, const std::vector<View>& 
   for (std::size_t rank = 0; rank < b.size(); ++rank)
     right.tensors.push_back(
         {b.size() == 1 ? name : fmt::format("tp_rank_{}/{}", rank, name), b[rank], ""});
-  const Request request;
-  Result<Pairing> pairing = pair_up(std::move(left), std::move(right), request);
-  EXPECT_TRUE(pairing.ok());
-  Result<Report> report = compare_pairs(pairing.value(), pairing.value().report, request);
-  EXPECT_TRUE(report.ok());
-  return std::move(report).value();
+  return compare_catalogs(std::move(left), std::move(right));
 }
 
 struct Planted {

@@ -13,7 +13,6 @@
 #include "align/whole.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "align/cut.h"
 #include "align/evidence.h"

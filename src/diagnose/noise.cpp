@@ -42,7 +42,7 @@ constexpr double kNoiseRatioMax = 3;
 constexpr double kNoiseRatioSuspicious = 1.5;
 
 // Noise grows alike in all layers: a step whose error grows so much more than that of the same step
-// elsewhere stands out, where it is loud, too. In a thousand clean runs none did by 1.8.
+// elsewhere stands out, where it is loud, too.
 constexpr double kOutOfLine = 2.5;
 constexpr std::size_t kLayersMin = 3;
 constexpr int kBitsLost =

@@ -1,7 +1,7 @@
 // Ranks that hold the pieces of others, where neighbours should hold the same.
 //
 // Four ranks with two heads of keys hold heads 0, 0, 1, 1; a port that deals heads out like cards
-// gives them 0, 1, 0, 1. Neither order of blocks tells that, because only one of each pair of ranks
+// gives them 0, 1, 0, 1. No order of blocks tells that, because only one of each pair of ranks
 // is compared with the other side.
 
 #pragma once

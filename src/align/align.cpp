@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <set>
 
 #include "align/evidence.h"
@@ -127,13 +128,34 @@ bool moves_axes(const Plan& plan) {
   return std::ranges::find(plan, ops::kPermute, &Step::op) != plan.end();
 }
 
-// Where other tensors are cut with their axes as they are, one that fits so is not turned: square
-// shards that were transposed stay a mistake.
+// Where other tensors are cut with their axes as they are, or rank meets rank, one that fits so is
+// not turned: square shards that were transposed stay a mistake.
 void keep_axes(std::vector<Candidate>& candidates) {
   const bool fit = std::ranges::any_of(candidates, [](const Candidate& candidate) {
     return candidate.boldness == 0 && candidate.plan.empty();
   });
   if (fit) std::erase_if(candidates, [](const Candidate& each) { return moves_axes(each.plan); });
+}
+
+// Where rank meets rank, to add them up, to regroup them on one side or to look at the first alone
+// would hide that they changed places.
+bool hides_order(const Whole& a, const Whole& b, bool as_many_ranks) {
+  if (a.view.terms > 1 && a.view.terms == b.view.terms) return true;
+  if (a.unlike && b.unlike) return true;
+  if (a.on_rank != b.on_rank) return false;
+  const unsigned grids = (a.regrouping | b.regrouping) & regrouped::kGrid;
+  if (as_many_ranks) return a.regrouping != b.regrouping || grids != 0;
+  return grids != (a.regrouping & b.regrouping & regrouped::kGrid);
+}
+
+// The pieces of a grid in rows on one side, in columns on the other: two ranks changed places.
+bool turns_grid(const Whole& a, const Whole& b, const Plan& plan) {
+  if ((a.regrouping & b.regrouping & regrouped::kGrid) == 0) return false;
+  if (a.on_rank != b.on_rank || moves_axes(plan)) return false;
+  const auto is_concat = [](const Step& step) { return step.op == ops::kConcat; };
+  return !std::ranges::equal(a.steps | std::views::filter(is_concat),
+                             b.steps | std::views::filter(is_concat), {}, &Step::argument,
+                             &Step::argument);
 }
 
 void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,
@@ -143,6 +165,7 @@ void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,
   for (Fit& fit : fits_of(a.view.shape, b.view.shape, options)) {
     const bool cuts = fit.evidence == Evidence::exact;
     if (cuts && !may_truncate(a, b)) continue;
+    if (turns_grid(a, b, fit.plan)) continue;
     if (!can_carry_out(fit.plan, a.view, b.view)) continue;
     std::size_t boldness = fit.boldness;
     if (guess) boldness += std::size(aligners::kAll);
@@ -156,14 +179,6 @@ void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,
     candidates.push_back(
         {&a, &b, boldness, weak ? Evidence::values : fit.evidence, std::move(fit.plan)});
   }
-}
-
-// Where rank meets rank, to add them up or to regroup them on one side would hide that they changed
-// places.
-bool hides_order(const Whole& a, const Whole& b, bool as_many_ranks) {
-  if (a.view.terms > 1 && a.view.terms == b.view.terms) return true;
-  if (!as_many_ranks || a.on_rank != b.on_rank) return false;
-  return a.regrouping != b.regrouping || (a.regrouping & regrouped::kGrid) != 0;
 }
 
 std::vector<Candidate> candidates_for(const Wholes& a, const Wholes& b, bool as_many_ranks,
@@ -272,7 +287,7 @@ Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions
   const Wholes wholes_b = TRY(wholes_of('b', b).in("b"));
   const bool as_many_ranks = a.shards.size() == b.shards.size();
   std::vector<Candidate> candidates = candidates_for(wholes_a, wholes_b, as_many_ranks, options);
-  if (a.facts.all || b.facts.all) keep_axes(candidates);
+  if (a.facts.all || b.facts.all || (as_many_ranks && a.shards.size() > 1)) keep_axes(candidates);
   if (same_shards(a, b))
     std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.plan.empty(); });
   const std::size_t count = candidates.size();

@@ -13,6 +13,7 @@
 #include "align/whole.h"
 
 #include <algorithm>
+#include <map>
 
 #include "align/cut.h"
 #include "align/evidence.h"
@@ -79,13 +80,14 @@ class Gathering {
     if (alike) replica();
     for (std::size_t axis = 0; axis < shards_[0].shape.size(); ++axis)
       if (fit_along(shards_, axis)) along(axis);
+    bool copied = alike;
     for (std::size_t count = 2; same && !alike && count < ranks_; ++count)
       if (ranks_ % count == 0) {
-        neighbours(count);
-        if (!facts_.all) repeated(count);
+        copied = neighbours(count) || copied;
+        if (!facts_.all) copied = repeated(count) || copied;
       }
-    // What is the same on all ranks is no summand.
-    if (same && !alike && can_encode(shards_[0].dtype))
+    // What several ranks have the same is no summand of theirs.
+    if (same && !copied && can_encode(shards_[0].dtype))
       add(summed(shards_), {side_, ops::kSum, {ranks_}});
     // Copies that are not alike are still copies, if nothing else explains what they are.
     if (same && !alike) replica().unlike = true;
@@ -95,6 +97,15 @@ class Gathering {
   bool all_alike() const {
     return std::ranges::all_of(std::span(shards_).subspan(1),
                                [&](const View& view) { return look_alike(shards_[0], view); });
+  }
+
+  // Whether all ranks of groups of so many neighbours hold the same.
+  bool neighbours_alike(std::size_t count) {
+    const auto [found, is_new] = neighbours_alike_.try_emplace(count, true);
+    for (std::size_t rank = 0; is_new && found->second && rank < ranks_; ++rank)
+      if (rank % count != 0)
+        found->second = look_alike(shards_[rank - rank % count], shards_[rank]);
+    return found->second;
   }
 
   Whole& replica() {
@@ -124,8 +135,8 @@ class Gathering {
   }
 
   // Groups of neighbouring ranks that hold copies of what the groups then make together, or pieces
-  // of what all groups have copies of, or of what are pieces along another axis.
-  void neighbours(std::size_t count) {
+  // of what all groups have copies of, or of what are pieces along another axis. Whether copies.
+  bool neighbours(std::size_t count) {
     Shards distinct;
     std::vector<Copy> copies;
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
@@ -135,23 +146,26 @@ class Gathering {
       else
         copies.push_back({side_, rank, like, shards_[rank], shards_[like]});
     }
-    if (std::ranges::all_of(copies, [](const Copy& c) { return look_alike(c.like_view, c.view); }))
+    const bool alike = neighbours_alike(count);
+    if (alike)
       copies_of(distinct, copies);
     else if (!facts_.all)
       for (std::size_t axis = 0; axis < shards_[0].shape.size(); ++axis) pieces_of(count, axis);
+    return alike;
   }
 
-  // All groups of so many ranks hold the same.
-  void repeated(std::size_t count) {
+  // All groups of so many ranks hold the same, if they do.
+  bool repeated(std::size_t count) {
     std::vector<Copy> copies;
     for (std::size_t rank = count; rank < ranks_; ++rank)
       copies.push_back({side_, rank, rank % count, shards_[rank], shards_[rank % count]});
     if (!std::ranges::all_of(copies, [](const Copy& c) { return look_alike(c.like_view, c.view); }))
-      return;
+      return false;
     const std::size_t first = wholes_.size();
     copies_of(Shards(shards_.begin(), shards_.begin() + static_cast<ptrdiff_t>(count)), copies);
     for (std::size_t i = first; i < wholes_.size(); ++i)
       wholes_[i].regrouping |= regrouped::kRepeated;
+    return true;
   }
 
   void copies_of(const Shards& distinct, const std::vector<Copy>& copies) {
@@ -191,6 +205,7 @@ class Gathering {
       const std::size_t like = rank - rank % copies;
       if (rank != like) whole.copies.push_back({side_, rank, like, shards_[rank], shards_[like]});
     }
+    whole.unlike = !neighbours_alike(copies);
   }
 
   // Each rank has several parts; of all but the first, `copies` neighbouring ranks have the same.
@@ -232,6 +247,7 @@ class Gathering {
   std::size_t ranks_;
   RankFacts facts_;
   std::vector<Whole>& wholes_;
+  std::map<std::size_t, bool> neighbours_alike_;  // By how many.
 };
 
 }  // namespace

@@ -1,25 +1,15 @@
-// Measures a range of a pair: fetches elements, decodes them tile by tile, and runs the kernel that
-// fits the two types. Ranges may be measured on any thread, in any order; whoever merges the Sums
-// does so in index order.
+// Measures a range of a pair: fetches elements and measures them tile by tile. Ranges may be
+// measured on any thread, in any order; whoever merges the Sums does so in index order.
 
 #pragma once
 
 #include <array>
 
-#include "compare/kernels/tile.h"
+#include "compare/tile_sums.h"
 #include "compare/traversal.h"
 #include "tensor/reader.h"
 
 namespace tensordiff {
-
-// How a pair of types is compared.
-enum class Arithmetic {
-  f32,      // Both fit a float exactly.
-  f64,      // Both fit a double exactly.
-  exact64,  // A 64-bit integer is among them: no double holds it.
-  complex,
-};
-Arithmetic arithmetic_for(DType a, DType b);
 
 class Meter {
  public:

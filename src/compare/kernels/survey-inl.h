@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compare/kernels/half-inl.h"
 #include "compare/kernels/tile.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -76,18 +77,79 @@ struct Bounds {
   T slack;  // Among the tiniest numbers a product may round to nothing: there, all beat it.
 };
 
-using U32 = hn::ScalableTag<uint32_t>;
-
-// Raises `most` to the distance of two floats of one sign, in steps, which is the distance of their
-// bits. Bits of opposite signs are farther apart than kStepsMax, also modulo 2^32.
+// Floats of one sign are as many steps apart as their bits. Raises `most` to that distance; bits of
+// opposite signs are farther apart than kStepsMax, also modulo 2^32.
 constexpr uint32_t kStepsMax = 1U << 23;
-HWY_INLINE void count_steps(hn::Vec<hn::ScalableTag<float>> a, hn::Vec<hn::ScalableTag<float>> b,
-                            hn::Vec<U32>& most) {
-  const hn::ScalableTag<int32_t> i32;
-  const auto apart = hn::Abs(hn::Sub(hn::BitCast(i32, a), hn::BitCast(i32, b)));
-  most = hn::Max(most, hn::BitCast(U32(), apart));
+using I32 = hn::RebindToSigned<U32>;
+HWY_INLINE void raise_to(hn::Vec<U32>& most, hn::Vec<I32> apart) {
+  most = hn::Max(most, hn::BitCast(U32(), hn::Abs(apart)));
 }
-HWY_INLINE void count_steps(Vec, Vec, hn::Vec<U32>&) {}  // Doubles have a kernel of their own.
+HWY_INLINE hn::Vec<I32> apart(hn::Vec<F32> a, hn::Vec<F32> b) {
+  return hn::Sub(hn::BitCast(I32(), a), hn::BitCast(I32(), b));
+}
+
+template <class T>
+struct Both {
+  hn::Vec<hn::ScalableTag<T>> a, b;
+};
+
+// The pairs of a tile, of floats or doubles as they lie.
+template <class T>
+struct Plain {
+  using Value = T;
+  static constexpr int kStepBits = 0;  // A step is bit 0 of a float. Doubles have their own kernel.
+  static constexpr bool kCountsSteps = sizeof(T) == sizeof(float);
+
+  HWY_INLINE Both<T> load(std::size_t i, hn::Vec<U32>& steps) const {
+    const hn::ScalableTag<T> d;
+    const Both<T> both{hn::LoadU(d, a + i), hn::LoadU(d, b + i)};
+    if constexpr (kCountsSteps) raise_to(steps, apart(both.a, both.b));
+    return both;
+  }
+
+  const T* a;
+  const T* b;
+};
+
+// The pairs of a tile of f16 or bf16, which are left as floats in `a` and `b`.
+template <bool kBf16>
+struct Halves {
+  using Value = float;
+  static constexpr int kStepBits = 16;
+  static constexpr bool kCountsSteps = true;
+
+  static HWY_INLINE hn::Vec<F32> widened(hn::Vec<U16> words) {
+    if constexpr (kBf16) return bf16_to_float(words);
+    return half_to_float(words);
+  }
+
+  HWY_INLINE Both<float> load(std::size_t i, hn::Vec<U32>& steps) const {
+    const hn::Vec<U16> words_a = hn::LoadU(U16(), from_a + i);
+    const hn::Vec<U16> words_b = hn::LoadU(U16(), from_b + i);
+    const Both<float> both{widened(words_a), widened(words_b)};
+    hn::StoreU(both.a, F32(), a + i);
+    hn::StoreU(both.b, F32(), b + i);
+    if constexpr (kBf16)
+      raise_to(steps, apart(both.a, both.b));
+    else
+      raise_to(steps, hn::ShiftLeft<16>(
+                          hn::Sub(hn::PromoteTo(I32(), words_a), hn::PromoteTo(I32(), words_b))));
+    return both;
+  }
+
+  // What the walk leaves over.
+  void finish(std::size_t first, std::size_t count) const {
+    const auto widen = [](const uint16_t* in, float* out)
+                           HWY_ATTR { hn::StoreU(widened(hn::LoadU(U16(), in)), F32(), out); };
+    each_vector(from_a + first, count - first, a + first, widen);
+    each_vector(from_b + first, count - first, b + first, widen);
+  }
+
+  const uint16_t* from_a;
+  const uint16_t* from_b;
+  float* a;
+  float* b;
+};
 
 template <class D>
 hn::TFromD<D> largest_lane(D d, hn::Vec<D> v) {
@@ -96,9 +158,9 @@ hn::TFromD<D> largest_lane(D d, hn::Vec<D> v) {
   return *std::max_element(lanes, lanes + hn::Lanes(d));
 }
 
-HWY_INLINE uint64_t known_steps(hn::Vec<U32> most) {
+HWY_INLINE uint64_t known_steps(hn::Vec<U32> most, int shift) {
   const uint32_t steps = largest_lane(U32(), most);
-  return steps <= kStepsMax ? steps : kStepsUnknown;
+  return steps <= kStepsMax ? steps >> shift : kStepsUnknown;
 }
 
 template <class T>
@@ -110,8 +172,11 @@ uint64_t zeros_among(const T* values, std::size_t count) {
   return zeros;
 }
 
-template <class T>
-Survey survey(const T* at_a, const T* at_b, std::size_t count, const Tile& tile) {
+// Where few elements come near to a bound, a vector without any is left early. Where many do, that
+// would be a guess that fails too often: all vectors are then looked at alike.
+template <bool kCrowded, class Pairs>
+Survey survey(const Pairs& pairs, std::size_t count, const Tile& tile) {
+  using T = typename Pairs::Value;
   const hn::ScalableTag<T> d;
   const hn::RebindToSigned<decltype(d)> bits;  // Sizes order like integers, and NaN comes last.
   const Bounds<T> bounds(tile);
@@ -122,10 +187,9 @@ Survey survey(const T* at_a, const T* at_b, std::size_t count, const Tile& tile)
   auto distance = hn::Zero(bits);
   auto notable = hn::Lt(min_a, max_a);  // None yet.
   auto steps = hn::Zero(U32());
-  uint64_t exceeding = 0, equal = 0;
+  uint64_t exceeding = 0, reaching = 0, equal = 0;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
-    const auto a = hn::LoadU(d, at_a + i);
-    const auto b = hn::LoadU(d, at_b + i);
+    const auto [a, b] = pairs.load(i, steps);
     const auto size = hn::Abs(hn::Sub(b, a));
     const auto size_a = hn::Abs(a);
     const auto size_b = hn::Abs(b);
@@ -137,18 +201,16 @@ Survey survey(const T* at_a, const T* at_b, std::size_t count, const Tile& tile)
     smallest = hn::Min(smallest, hn::Min(size_a, size_b));
     distance = hn::Max(distance, hn::BitCast(bits, size));
     equal += hn::CountTrue(d, hn::Eq(a, b));
-    count_steps(a, b, steps);
     const auto line = [&](const Line<T>& at) HWY_ATTR {
       return hn::MulAdd(size_a, hn::Set(d, at.rtol), hn::Set(d, at.atol));
     };
     const auto record =
         hn::Max(zero, hn::MulSub(larger, hn::Set(d, bounds.relative), hn::Set(d, bounds.slack)));
-    if (HWY_LIKELY(hn::AllFalse(d, hn::Gt(size, hn::Min(record, line(bounds.lowest)))))) continue;
-    notable = hn::Or(notable, hn::Gt(size, record));
-    const auto beyond = hn::Gt(size, line(bounds.above));
-    const auto near = hn::AndNot(beyond, hn::Gt(size, line(bounds.below)));
-    notable = hn::Or(notable, hn::Or(near, hn::Gt(size, line(bounds.needed))));
-    exceeding += hn::CountTrue(d, beyond);
+    if constexpr (!kCrowded)
+      if (hn::AllFalse(d, hn::Gt(size, hn::Min(record, line(bounds.lowest))))) continue;
+    exceeding += hn::CountTrue(d, hn::Gt(size, line(bounds.above)));
+    reaching += hn::CountTrue(d, hn::Gt(size, line(bounds.below)));
+    notable = hn::Or(notable, hn::Gt(size, hn::Min(record, line(bounds.needed))));
   }
   const auto lowest = [&](auto v) HWY_ATTR { return hn::GetLane(hn::MinOfLanes(d, v)); };
   const auto highest = [&](auto v) HWY_ATTR { return hn::GetLane(hn::MaxOfLanes(d, v)); };
@@ -157,15 +219,15 @@ Survey survey(const T* at_a, const T* at_b, std::size_t count, const Tile& tile)
                lowest(min_b),
                highest(max_b),
                std::bit_cast<T>(largest_lane(bits, distance)),
-               !hn::AllFalse(d, notable),
+               reaching != exceeding || !hn::AllFalse(d, notable),
                exceeding,
                equal,
                0,
                0,
-               sizeof(T) == sizeof(float) ? known_steps(steps) : kStepsUnknown};
+               Pairs::kCountsSteps ? known_steps(steps, Pairs::kStepBits) : kStepsUnknown};
   if (lowest(smallest) > 0) return found;
-  found.zeros_a = zeros_among(at_a, count);
-  found.zeros_b = zeros_among(at_b, count);
+  found.zeros_a = zeros_among(pairs.a, count);
+  found.zeros_b = zeros_among(pairs.b, count);
   return found;
 }
 

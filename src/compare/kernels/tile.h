@@ -92,7 +92,17 @@ struct Tile {
   Threshold limit;
   Best best;
   Ahead ahead;
-  bool narrow = false;  // No value on either side has more than 11 significant bits.
+  bool narrow = false;   // No value on either side has more than 11 significant bits.
+  bool crowded = false;  // Many elements will exceed tolerance. Results do not depend on it.
+};
+
+// A tile of f16 or bf16 as stored, and where it is to be left as floats, all of it.
+struct Words {
+  const uint16_t* a = nullptr;
+  const uint16_t* b = nullptr;
+  bool bf16 = false;
+  float* to_a = nullptr;
+  float* to_b = nullptr;
 };
 
 namespace reference {
@@ -107,10 +117,11 @@ uint64_t ulp8(const uint8_t* a, const uint8_t* b, std::size_t count);
 }  // namespace reference
 
 // The vector twins. They return how many elements from the front they measured: all whole vectors,
-// or none when they decline. The plain kernels do the rest. diff counts the steps between floats
-// where that costs nothing; else out.ulp is kStepsUnknown.
+// or none when they decline. The plain kernels do the rest. diff counts the steps of the type that
+// it is given where that costs nothing; else out.ulp is kStepsUnknown.
 std::size_t diff(const float* a, const float* b, const Tile& tile, Sums& out);
 std::size_t diff(const double* a, const double* b, const Tile& tile, Sums& out);
+std::size_t diff(const Words& words, const Tile& tile, Sums& out);
 std::size_t moments(const float* values, std::size_t count, Moments& out);
 std::size_t moments(const double* values, std::size_t count, Moments& out);
 // The moments of a, unless b has other bits: then none.

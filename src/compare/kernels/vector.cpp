@@ -185,14 +185,22 @@ bool may_be_farthest(const Survey& found, const Tile& tile) {
   return exact ? found.distance > record : found.distance >= record * (1 - kMargin);
 }
 
-template <class T>
-std::size_t diff_tile(const T* a, const T* b, const Tile& tile, Sums& sums) {
+// As many elements as the kernels take at once.
+std::size_t whole_steps(std::size_t count) {
   const std::size_t step = 4 * hn::Lanes(F64());
-  const std::size_t count = tile.count / step * step;
+  return count / step * step;
+}
+
+template <class Pairs>
+std::size_t diff_tile(const Pairs& pairs, const Tile& tile, Sums& sums) {
+  const std::size_t count = whole_steps(tile.count);
   if (count == 0) return 0;
-  const Survey found = survey(a, b, count, tile);
+  const Survey found =
+      tile.crowded ? survey<true>(pairs, count, tile) : survey<false>(pairs, count, tile);
   if (!std::isfinite(found.distance)) return 0;
 
+  const typename Pairs::Value* a = pairs.a;
+  const typename Pairs::Value* b = pairs.b;
   sums = {};
   sums.count = sums.values = sums.a.count = sums.b.count = count;
   sums.equal = found.equal;
@@ -269,11 +277,24 @@ std::size_t moments_tile(const T* values, const T* twin, std::size_t count, Mome
   return count;
 }
 
+template <bool kBf16>
+std::size_t diff_halves(const Words& words, const Tile& tile, Sums& out) {
+  const Halves<kBf16> pairs{words.a, words.b, words.to_a, words.to_b};
+  pairs.finish(whole_steps(tile.count), tile.count);
+  return diff_tile(pairs, tile, out);
+}
+
 std::size_t diff_f32(const float* a, const float* b, const Tile& tile, Sums& out) {
-  return diff_tile(a, b, tile, out);
+  return diff_tile(Plain<float>{a, b}, tile, out);
 }
 std::size_t diff_f64(const double* a, const double* b, const Tile& tile, Sums& out) {
-  return diff_tile(a, b, tile, out);
+  return diff_tile(Plain<double>{a, b}, tile, out);
+}
+std::size_t diff_f16(const Words& words, const Tile& tile, Sums& out) {
+  return diff_halves<false>(words, tile, out);
+}
+std::size_t diff_bf16(const Words& words, const Tile& tile, Sums& out) {
+  return diff_halves<true>(words, tile, out);
 }
 std::size_t moments_f32(const float* values, std::size_t count, Moments& out) {
   return moments_tile<false>(values, values, count, out);
@@ -303,6 +324,8 @@ namespace tensordiff::kernels {
 
 HWY_EXPORT(diff_f32);
 HWY_EXPORT(diff_f64);
+HWY_EXPORT(diff_f16);
+HWY_EXPORT(diff_bf16);
 HWY_EXPORT(moments_f32);
 HWY_EXPORT(moments_f64);
 HWY_EXPORT(moments_if_same_f32);
@@ -313,6 +336,10 @@ std::size_t diff(const float* a, const float* b, const Tile& tile, Sums& out) {
 }
 std::size_t diff(const double* a, const double* b, const Tile& tile, Sums& out) {
   return HWY_DYNAMIC_DISPATCH(diff_f64)(a, b, tile, out);
+}
+std::size_t diff(const Words& words, const Tile& tile, Sums& out) {
+  return words.bf16 ? HWY_DYNAMIC_DISPATCH(diff_bf16)(words, tile, out)
+                    : HWY_DYNAMIC_DISPATCH(diff_f16)(words, tile, out);
 }
 std::size_t moments(const float* values, std::size_t count, Moments& out) {
   return HWY_DYNAMIC_DISPATCH(moments_f32)(values, count, out);

@@ -31,7 +31,7 @@ void store(const double* values, std::size_t count, std::byte* out) {
 }
 
 // A smaller type holds no value that the larger one lacks, so nothing is rounded; a float in an
-// integer array is refused before.
+// integer array, and a signed number in an unsigned one, are refused before.
 void store_as(DType dtype, const double* values, std::size_t count, std::byte* out) {
   switch (dtype) {
     case DType::f32:
@@ -53,9 +53,14 @@ void store_as(DType dtype, const double* values, std::size_t count, std::byte* o
   }
 }
 
+bool is_signed(DType dtype) {
+  return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
+}
+
 bool can_store(DType dtype, DType stored) {
   if (dtype == DType::f64 || dtype == DType::f32) return true;
-  return is_integer(stored) && item_bytes(stored) < item_bytes(dtype);
+  return is_integer(stored) && item_bytes(stored) < item_bytes(dtype) &&
+         (is_signed(dtype) || !is_signed(stored));
 }
 
 void convert(const MatlabNumbers& numbers, const Bytes& bytes, uint64_t first,

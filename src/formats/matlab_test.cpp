@@ -63,6 +63,8 @@ TEST(Matlab, SpoilsOnlyTheArrayThatIsWrong) {
   EXPECT_EQ(fault_of(mat5(14, array(7, u32(1) + u32(3), kTwo))),
             "8 bytes stored, but its shape needs 12");
   EXPECT_EQ(fault_of(mat5(14, array(8, kSizes, kTwo))), "an array of i8 stored as f32");
+  EXPECT_EQ(fault_of(mat5(14, array(15, kSizes, element(5, u32(1) + u32(0xffffffff))))),
+            "an array of u64 stored as i32");
   EXPECT_EQ(fault_of(mat5(14, array(8 | 0x800, kSizes, element(1, "ab") + element(1, "cd")))),
             "complex integers are not read");
   const std::string sparse = element(5, u32(0)) + element(5, u32(0) + u32(9) + u32(9)) + kTwo;

@@ -307,14 +307,15 @@ uint64_t number_after(std::string_view file, std::string_view word) {
   return number;
 }
 
-bool starts(std::string_view file) {
-  return file.find("zero_pp_rank_") != std::string_view::npos && file.ends_with(kPieces);
-}
-
 bool owns(std::string_view path) {
   return path.find('/') == std::string_view::npos &&
          path.find("mp_rank_") != std::string_view::npos &&
          (path.ends_with(kStates) || path.ends_with(kPieces));
+}
+
+bool starts(std::string_view file) {
+  return file.find("zero_pp_rank_") != std::string_view::npos && file.ends_with(kPieces) &&
+         owns(file);
 }
 
 Result<Catalog> open(const Folder& folder) {
@@ -324,6 +325,7 @@ Result<Catalog> open(const Folder& folder) {
   for (const auto& [path, source] : folder.files)
     if (owns(path))
       files[{number_after(path, "mp_rank_"), number_after(path, "zero_pp_rank_")}].push_back(path);
+  if (files.empty()) return Error("no file of a rank");
   const bool several = files.rbegin()->first.first != files.begin()->first.first;
   for (const auto& [ranks, paths] : files) {
     const std::string prefix = several ? fmt::format("mp_rank_{:02}/", ranks.first) : "";

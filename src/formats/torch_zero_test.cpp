@@ -50,6 +50,9 @@ TEST(TorchZero, SaysWhatIsWrong) {
   EXPECT_EQ(
       told_folder({{kStates0, states({{"a", size({9})}})}, {kRank0, pieces(3, kStage3, {1, 2})}}),
       "a: a rank's pieces end before it");
+  EXPECT_EQ(told_folder({{"zero_pp_rank_0_optim_states.pt", pieces(2, kStage2, {1, 2})}}),
+            "optimizer_state_dict.zero_stage 2; "
+            "optimizer_state_dict.single_partition_of_fp32_groups.0 1 2");
   EXPECT_EQ(told_folder({{kRank0, pieces(2, kStage2, {1, 2})}}),
             "! nothing in it could be read; 'torch-zero': mp_rank_00: no file of model states "
             "beside the optimizer's");

@@ -137,6 +137,24 @@ TEST(AttentionForms, ReadsTokensThatStandFirst) {
   }
 }
 
+// As many heads as tokens: [heads, tokens, dim] and [tokens, heads, dim] have one shape.
+TEST(AttentionForms, TellsHeadsFromTokens) {
+  for (const uint64_t kv_heads : {3, 6}) {
+    ToyShape shape;
+    shape.tokens = shape.heads = 6;
+    shape.kv_heads = kv_heads;
+    ToyModel model(shape, 9);
+    ToyMistakes mistakes;
+    mistakes.masked = false;
+    const auto a = model.run(DType::f32, false, {}), b = model.run(DType::f32, true, {mistakes});
+    const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
+    const Insight insight = diagnose(sites, {});
+    SCOPED_TRACE(describe(insight, sites));
+    ASSERT_FALSE(insight.findings.empty());
+    EXPECT_EQ(insight.findings[0].code, "attention_mask") << kv_heads;
+  }
+}
+
 // The mean of the last so many values: what attention gives where all scores are alike.
 Values running_mean(const Values& values, uint64_t width, uint64_t window) {
   Values means(values.size()), sum(width);

@@ -49,10 +49,10 @@ bool reduces_over_ranks(Role role) {
 View first_features(const View& view, const Extent& extent, uint64_t features) {
   const TokenView source = by_tokens(view, extent);
   const Shape& shape = source.view.shape;
-  if (shape.empty() || source.features <= features) return source.view;
+  if (shape.empty() || source.features <= features) return view;
   const bool apart = source.heads > 0;
   const std::size_t axis = shape.size() - (apart ? 2 : 1);
-  return narrowed(source.view, axis, 0,
+  return narrowed(view, source.order[axis], 0,
                   std::min(features / (apart ? shape.back() : 1), shape[axis]));
 }
 

@@ -9,10 +9,11 @@ namespace tensordiff {
 namespace {
 
 // The axis of the tokens: of the right size and not the last. Nothing: none is.
-std::optional<std::size_t> token_axis(const Shape& shape, uint64_t tokens) {
+std::optional<std::size_t> token_axis(const Shape& shape, const Extent& extent) {
+  std::optional<std::size_t> found;
   for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis)
-    if (shape[axis] == tokens) return axis;
-  return std::nullopt;
+    if (shape[axis] == extent.tokens && (!found || extent.heads_first)) found = axis;
+  return found;
 }
 
 // How many of the axes before `end` are the batch: as many as it takes to make up its size.
@@ -41,7 +42,7 @@ TokenView by_tokens(const View& view, const Extent& extent) {
   result.view = view;
   const Shape& shape = view.shape;
   const std::size_t rank = shape.size();
-  const auto axis = extent.tokens > 0 ? token_axis(shape, extent.tokens) : std::nullopt;
+  const auto axis = extent.tokens > 0 ? token_axis(shape, extent) : std::nullopt;
   if (!axis) {
     result.tokens = rank < 2 ? 1 : product_of(shape, 0, rank - 1);
     result.features = rank == 0 ? 1 : shape[rank - 1];

@@ -23,7 +23,8 @@ inline constexpr uint64_t kValuesMax = uint64_t{1} << 19;
 // What all tensors of a run have in common.
 struct Extent {
   uint64_t batch = 1;
-  uint64_t tokens = 0;  // 0: not known; all axes but the last are then rows.
+  uint64_t tokens = 0;       // 0: not known; all axes but the last are then rows.
+  bool heads_first = false;  // Of two axes of that size before the last, the tokens are the second.
 };
 
 struct Matrix {

@@ -48,6 +48,12 @@ constexpr std::size_t kLayersMin = 3;
 constexpr int kBitsLost =
     3;  // Of fraction: what tells bf16 from f16, and an 8-bit float from bf16.
 
+// Runs that agree to the last bits so far round alike: in a narrow type, where a step is rounded a
+// few times at most, an error of more roundoffs than that was made. In unit roundoffs.
+constexpr double kExact = 0.25;
+constexpr double kInexact = 3;
+constexpr std::size_t kExactSteps = 4;  // It takes so many to show, or another step like this one.
+
 constexpr double kShareOfBudget = 1.0 / 3;  // That a token of its own may take.
 
 constexpr std::size_t kSample = 96;  // Scattered: each is a page to fetch.
@@ -241,6 +247,36 @@ void judge_by_layers(const Run& run, const std::map<Role, double>& usual, Site& 
     site.reason = "its error grows far more than at this step in other layers";
 }
 
+// What is known of the run before a site, in execution order.
+struct Before {
+  const std::map<Role, double>& usual;  // Growth.
+  double clean_level = 0;               // The largest error that is noise.
+  double roundoffs = 0;                 // The same, in roundoffs.
+  std::size_t steps = 0;                // That were compared.
+  std::vector<bool> tainted;            // Of each site: a mistake goes into it, however faint.
+};
+
+// Projections of one input, of which another one agrees.
+bool has_exact_twin(const Run& run, const Site& site) {
+  return std::ranges::any_of(run.sites, [&](const Site& other) {
+    const bool projects = other.role == Role::query || other.role == Role::key ||
+                          other.role == Role::value || other.role == Role::gate ||
+                          other.role == Role::up;
+    return &other != &site && projects && other.compared() && other.layer == site.layer &&
+           other.inputs == site.inputs && other.error <= kExact * other.roundoff;
+  });
+}
+
+// Sets the reason of a site that is off where all before it agrees to the last bits.
+void judge_by_exactness(const Run& run, const Before& before, Site& site) {
+  if (!site.reason.empty() || site.noise || site.roundoff < kNarrow || site.roundoff > 1e-2) return;
+  if (site.error <= kInexact * site.roundoff || before.roundoffs > kExact) return;
+  if (before.steps >= kExactSteps || has_exact_twin(run, site))
+    site.reason =
+        fmt::format("it is off by {} roundings where all before it agrees to the last bit",
+                    human_number(site.error / site.roundoff));
+}
+
 // Sharp attention makes noise grow without bound, and noise hides mistakes in it; what a machine
 // makes of tanh is off by more than rounding. Computing the step again from b's own inputs tells.
 void judge_by_replay(const Run& run, Site& site) {
@@ -269,13 +305,6 @@ void forgive_rerouted(const Run& run, Site& site) {
                   ranges_text(tokens));
 }
 
-// What is known of the run before a site, in execution order.
-struct Before {
-  const std::map<Role, double>& usual;  // Growth.
-  double clean_level = 0;               // The largest error that is noise.
-  std::vector<bool> tainted;            // Of each site: a mistake goes into it, however faint.
-};
-
 void judge_one(Run& run, Site& site, const Before& before) {
   const Diff& diff = site.comparison.diff;
   bool clean = true, finite = true;
@@ -300,6 +329,7 @@ void judge_one(Run& run, Site& site, const Before& before) {
   else
     judge_by_model(site, run.extent, clean);
   if (clean && diff.equal != diff.compared) judge_by_layers(run, before.usual, site);
+  if (clean && diff.equal != diff.compared) judge_by_exactness(run, before, site);
   if (clean && !cast && diff.nonfinite_mismatch == 0) {
     judge_by_replay(run, site);
     forgive_rerouted(run, site);
@@ -338,7 +368,7 @@ void judge(Run& run) {
   if (!run.activations) return;  // Weights do not feed each other: the tolerance judges them.
   find_casts(run, std::move(bits_a), std::move(bits_b));
   const std::map<Role, double> usual = usual_growth(run);
-  Before before{usual, 0, std::vector<bool>(run.sites.size())};
+  Before before{usual, 0, 0, 0, std::vector<bool>(run.sites.size())};
   for (std::size_t i = 0; i < run.sites.size(); ++i) {
     Site& site = run.sites[i];
     if (site.comparison.status == Status::error) continue;
@@ -347,7 +377,11 @@ void judge(Run& run) {
                            return before.tainted[input];
                          });
     before.tainted[i] = tainted;
-    if (!tainted) before.clean_level = std::max(before.clean_level, site.error);
+    if (tainted || !site.compared()) continue;
+    before.clean_level = std::max(before.clean_level, site.error);
+    if (site.role == Role::setting || site.roundoff == 0) continue;
+    before.roundoffs = std::max(before.roundoffs, site.error / site.roundoff);
+    ++before.steps;
   }
 }
 

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "diagnose/fit.h"
 #include "diagnose/roles.h"
 
 namespace tensordiff {
@@ -189,6 +190,50 @@ Extent extent_of(const std::vector<Site>& sites) {
   return extent;
 }
 
+// How many axes before the last are as long as there are tokens.
+std::ptrdiff_t token_axes(const Site& site, uint64_t tokens) {
+  const Shape& shape = site.views.a.shape;
+  return shape.empty() ? 0 : std::count(shape.begin(), shape.end() - 1, tokens);
+}
+
+// How far two steps of one layer are apart where these hold the same but for rotations, if shapes
+// tell where the tokens of the first are, and do not for the second.
+std::optional<double> split_apart(const Site& flat, const Site& split, const Extent& extent) {
+  if (flat.layer != split.layer || !flat.compared() || !split.compared()) return std::nullopt;
+  if (token_axes(flat, extent.tokens) != 1 || token_axes(split, extent.tokens) < 2)
+    return std::nullopt;
+  const Result<Matrix> x = read_matrix(flat.views.a, extent);
+  const Result<Matrix> y = read_matrix(split.views.a, extent);
+  if (!x.ok() || !y.ok() || !same_form(x.value(), y.value())) return std::nullopt;
+  return distance(x.value().values, y.value().values);
+}
+
+// Where there are as many heads as tokens, shapes do not tell one axis from the other. Keys and
+// values may have fewer heads, and then do; else the values do, as they were before heads had an
+// axis.
+bool heads_stand_first(const std::vector<Site>& sites, Extent extent) {
+  for (const Site& site : sites) {
+    const bool may_have_heads = site.role >= Role::query && site.role <= Role::value_final;
+    if (!may_have_heads || !site.compared() || token_axes(site, extent.tokens) != 1) continue;
+    const TokenView view = by_tokens(site.views.a, extent);
+    if (view.heads > 1) return view.order.rbegin()[1] < view.order.rbegin()[2];
+  }
+  constexpr std::pair<Role, Role> kSplits[] = {{Role::value, Role::value_final},
+                                               {Role::key, Role::key_final},
+                                               {Role::query, Role::query_final}};
+  for (const auto& [before, after] : kSplits) {
+    const auto split = std::ranges::find(sites, after, &Site::role);
+    const auto flat = std::ranges::find(sites, before, &Site::role);
+    if (split == sites.end() || flat == sites.end()) continue;
+    extent.heads_first = false;
+    const std::optional<double> second = split_apart(*flat, *split, extent);
+    extent.heads_first = true;
+    const std::optional<double> first = split_apart(*flat, *split, extent);
+    if (first && second) return *first < *second;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<int64_t> layer_in(std::string_view name) {
@@ -220,6 +265,7 @@ Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
   if (run.activations) {
     find_inputs(sites);
     run.extent = extent_of(sites);
+    run.extent.heads_first = heads_stand_first(sites, run.extent);
   }
   run.sites = std::move(sites);
   return run;

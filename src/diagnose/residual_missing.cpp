@@ -21,7 +21,7 @@ namespace tensordiff {
 namespace {
 
 constexpr double kWholeTolerance = 0.02;  // How near a whole number the factor lies.
-constexpr uint64_t kTokensMin = 8;        // For two unknowns of each feature.
+constexpr uint64_t kTokensMin = 4;        // For two unknowns of each feature.
 constexpr double kAloneMin = 1e-4;
 constexpr double kNotAlone = 0.1;  // What a norm of the branch alone leaves of a's.
 

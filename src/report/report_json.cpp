@@ -157,6 +157,7 @@ void write_pair(JsonWriter& json, const PairRow& row) {
 // at a time.
 void write_pairs(JsonWriter& json, const std::vector<PairRow>& rows) {
   constexpr std::size_t kBatch = 4096;
+  constexpr std::size_t kBetween = 8;  // Bytes: what separates two lines.
   json.begin_array();
   for (std::size_t first = 0; first < rows.size(); first += kBatch) {
     std::vector<std::string> lines(std::min(kBatch, rows.size() - first));
@@ -166,6 +167,11 @@ void write_pairs(JsonWriter& json, const std::vector<PairRow>& rows) {
       write_pair(line, rows[first + i]);
       lines[i] = line.take();
     });
+    if (first == 0) {
+      std::size_t bytes = 0;
+      for (const std::string& line : lines) bytes += line.size() + kBetween;
+      json.reserve(json.text().size() + bytes / lines.size() * rows.size() * 9 / 8);
+    }
     for (const std::string& line : lines) json.raw(line);
   }
   json.end_array();

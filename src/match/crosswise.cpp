@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "match/fingerprint.h"
 #include "match/numbered_name.h"
 
@@ -38,7 +39,8 @@ bool same_numbers(const Layers& x, const Layers& y) {
 
 class Crosswise {
  public:
-  Crosswise(MatchInput& input, std::vector<Pair>& pairs) : input_(input), pairs_(pairs) {}
+  Crosswise(MatchInput& input, Matching& matching)
+      : input_(input), matching_(matching), pairs_(matching.pairs) {}
 
   void run() {
     auto left_a = by_pattern(input_.names_a, input_.free_a);
@@ -56,6 +58,11 @@ class Crosswise {
         for (auto& [pattern_b, of_b] : left_b) {
           if (!same_numbers(group, of_a) || !same_numbers(group, of_b)) continue;
           if (!fits(group, of_a, of_b)) continue;
+          matching_.notes.push_back(
+              fmt::format("by their values '{}' is '{}' and '{}' is '{}', though the names of the "
+                          "first and the last mean the same",
+                          printable(patterns.first), printable(pattern_b), printable(pattern_a),
+                          printable(patterns.second)));
           change(group, of_a, of_b);
           of_a.clear(), of_b.clear();  // Equal to no group from here on.
         }
@@ -97,15 +104,16 @@ class Crosswise {
   }
 
   MatchInput& input_;
+  Matching& matching_;
   std::vector<Pair>& pairs_;
   std::map<std::size_t, Fingerprint> prints_a_, prints_b_;
 };
 
 }  // namespace
 
-void uncross(MatchInput& input, std::vector<Pair>& pairs) {
+void uncross(MatchInput& input, Matching& matching) {
   if (input.options.read_values && !input.free_a.empty() && !input.free_b.empty())
-    Crosswise(input, pairs).run();
+    Crosswise(input, matching).run();
 }
 
 }  // namespace tensordiff

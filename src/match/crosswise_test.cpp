@@ -56,6 +56,10 @@ Names crosswise() {
 TEST(Crosswise, FollowsTheValuesInAllLayers) {
   const Catalog b = port([](unsigned layer) { return std::pair(10 * layer + 1, 10 * layer + 2); });
   EXPECT_EQ(paired(reference(), b), crosswise());
+  EXPECT_EQ(match(reference(), b).value().notes,
+            Names{"by their values 'encoder.layer.#.output.LayerNorm' is 'layers.#.output' and "
+                  "'encoder.layer.#.attention.output.LayerNorm' is 'layers.#.mlp_norm', though the "
+                  "names of the first and the last mean the same"});
 }
 
 // In one layer the values may be wrong: it is paired like the others, and told.

@@ -195,7 +195,7 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
                    .names_b = std::move(renumbering.names_b)};
   Chain pairing(input, matching);
   for (const Matcher* matcher : chain) TRY(pairing.run(*matcher, input));
-  if (std::ranges::find(chain, &matchers::value) != chain.end()) uncross(input, matching.pairs);
+  if (std::ranges::find(chain, &matchers::value) != chain.end()) uncross(input, matching);
   // What was renumbered matters where it made a pair.
   if (std::ranges::any_of(matching.pairs, [&](const Pair& pair) {
         return input.names_b[pair.b] != b.tensors[pair.b].name;

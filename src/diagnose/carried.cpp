@@ -32,7 +32,8 @@ constexpr double kErrorGrown = 1.5;  // In the usual norm, which counts factors,
 constexpr double kMostTokens = 0.9;
 constexpr double kFarApart = 0.3;
 constexpr double kUnrelated = 1;
-constexpr double kOwnWeight = 0.3;  // Of the error, what the weights of a norm may leave.
+constexpr double kSizeApart = 2;    // How much more than its direction the size of a norm is off.
+constexpr double kOwnWeight = 0.4;  // Of the error, what the weights of a norm may leave.
 constexpr double kRerouted = 0.5;   // Of what may be carried: more is another expert.
 constexpr double kNearMost = 0.5;   // Where more comes in, little is left to be told.
 
@@ -98,6 +99,39 @@ std::vector<double> unrelated_tokens(const Run& run, const Site& site) {
   return shares;
 }
 
+// As many zeros of b's own as it takes for a token of them.
+bool may_have_blanks(const Run& run, const Site& site) {
+  const Comparison& found = site.comparison;
+  return found.b.zeros >= found.a.zeros + by_tokens(site.views.a, run.extent).features;
+}
+
+// Which tokens of a view hold nothing but zeros.
+std::vector<bool> blanks(const Run& run, const View& view) {
+  std::vector<bool> blank;
+  const Result<Matrix> matrix = read_matrix(view, run.extent);
+  for (uint64_t row = 0; matrix.ok() && row < matrix.value().rows(); ++row)
+    blank.push_back(norm(matrix.value().row(row)) == 0);
+  return blank;
+}
+
+// Tokens that b leaves empty, and that neither a nor what b computes them from does. No error that
+// comes in does that.
+std::vector<uint64_t> blank_tokens(const Run& run, const Site& site) {
+  if (site.inputs.empty() || !may_have_blanks(run, site)) return {};
+  std::vector<bool> blank = blanks(run, site.views.b);
+  const auto drop = [&](const View& view) {
+    const std::vector<bool> other = blanks(run, view);
+    for (std::size_t i = 0; i < std::min(blank.size(), other.size()); ++i)
+      if (other[i]) blank[i] = false;
+  };
+  drop(site.views.a);
+  for (const std::size_t input : site.inputs) drop(run.sites[input].views.b);
+  std::vector<uint64_t> tokens;
+  for (uint64_t i = 0; i < blank.size(); ++i)
+    if (blank[i]) tokens.push_back(i);
+  return tokens;
+}
+
 // Steps that compute each token from the same token of one input.
 bool of_one_input(const Site& site) {
   switch (site.role) {
@@ -134,6 +168,12 @@ bool moves_tokens(const Diagnosis& diagnosis) {
          &diagnosis == &diagnoses::row_permutation;
 }
 
+// What points nearly the same way comes out of a norm nearly as large, whatever went in.
+bool has_own_size(const Case& it, const Explanation& explanation) {
+  const double size = it.norm_a > 0 ? norm(it.b.values) / it.norm_a : 1;
+  return size > 0 && std::abs(size - 1) > kSizeApart * explanation.after / size;
+}
+
 }  // namespace
 
 double carried_into(const Run& run, const Site& site) {
@@ -153,7 +193,7 @@ double most_carried(const Run& run, const Site& site) {
 }
 
 bool worth_a_look(const Run& run, const Site& site) {
-  if (site.error > kSuspicious * carried_into(run, site)) return true;
+  if (site.error > kSuspicious * carried_into(run, site) || may_have_blanks(run, site)) return true;
   const double size = site.comparison.diff.norm_ratio.value_or(1);
   double least = 1, most = 1;
   for (const std::size_t input : site.inputs) {
@@ -196,7 +236,7 @@ bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& e
   if (explanation.settled) return true;
   // A norm makes factors and offsets of its own of what comes in, but not one for each feature.
   if (is_norm(it.site.role) && &diagnosis == &diagnoses::norm_weight)
-    return explanation.after <= kOwnWeight * it.before;
+    return explanation.after <= kOwnWeight * it.before || has_own_size(it, explanation);
   if (is_norm(it.site.role) && !moves_tokens(diagnosis)) return false;
   const std::optional<double> factor = factor_of(explanation);
   if (&diagnosis == &diagnoses::scale && factor)
@@ -205,7 +245,8 @@ bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& e
 }
 
 Outgrown outgrown_tokens(const Run& run, const Site& site) {
-  Outgrown result;
+  Outgrown result{blank_tokens(run, site), false};
+  if (!result.tokens.empty()) return result;
   if (!of_one_input(site) || site.error < kErrorGrown * site.error_in) return result;
   const double usual = usual_growth(run, site);
   const std::vector<double> out = unrelated_tokens(run, site);

@@ -33,6 +33,7 @@ class Glance {
  public:
   Glance(const Run& run, const Site& site);
   bool promises(const Diagnosis& diagnosis) const;
+  const std::optional<Case>& tokens() const { return tokens_; }
 
  private:
   std::optional<Case> tokens_;    // A few tokens, with all features.

@@ -137,6 +137,46 @@ TEST(Carried, FindsWhatIsFarBeyondWhatComesIn) {
   }
 }
 
+// The next divergence behind a mask that is missing in layer 0, with `stages` not dumped.
+std::string next_behind(const ToyMistakes& two, std::string_view hidden, DType dtype) {
+  ToyModel model({}, 6);
+  ToyMistakes one;
+  one.layer = 0;
+  one.masked = false;
+  auto a = model.run(DType::f32, false, {}), b = model.run(dtype, true, {one, two});
+  const auto is_hidden = [&](const ToyModel::Dump& dump) { return dump.stage == hidden; };
+  std::erase_if(a, is_hidden);
+  std::erase_if(b, is_hidden);
+  const std::vector<Site> sites = sites_of(a, DType::f32, b, dtype);
+  const Insight insight = diagnose(sites, {});
+  std::string text;
+  for (const Divergence& next : insight.next) {
+    const auto found = std::ranges::find(insight.findings, next.pair, &Finding::pair);
+    text += sites[next.pair].name_a + " " + (found == insight.findings.end() ? "" : found->code);
+  }
+  return text;
+}
+
+TEST(Carried, FindsTokensThatAreLeftEmpty) {
+  const ToyShape shape;
+  ToyMistakes two;
+  two.layer = 2;
+  const uint64_t width = shape.kv_heads * shape.dim;
+  two.after["key"] =
+      each(width, [&](double x, uint64_t row, auto) { return row + 3 >= shape.tokens ? 0 : x; });
+  for (const DType dtype : {DType::f32, DType::bf16})
+    EXPECT_EQ(next_behind(two, "output", dtype), "2_key region");
+}
+
+// Without the stream a norm is not computed again, but its size is its own.
+TEST(Carried, FindsANormOfAnotherSize) {
+  ToyMistakes two;
+  two.layer = 2;
+  two.plus = 1;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    EXPECT_EQ(next_behind(two, "output", dtype), "2_post_ln_pre_attn norm_weight");
+}
+
 TEST(Expected, IsMetWhereAStepOnlyCarries) {
   ToyModel model({}, 3);
   ToyMistakes wrong;

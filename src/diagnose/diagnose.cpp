@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "diagnose/branch_alone.h"
 #include "diagnose/carried.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/evidence_slice.h"
@@ -127,6 +128,12 @@ bool tells_from_carried(const Diagnosis& d) {
 void explain_by_output(const Run& run, const DiagnoseOptions& options, const Site& site,
                        Told& told) {
   const Glance glance(run, site);
+  if (auto alone = glance.tokens() ? branch_alone(*glance.tokens()) : std::nullopt) {
+    told.finding = finding_of(diagnoses::residual_missing, *glance.tokens(), std::move(*alone));
+    told.made_here = true;
+    return;
+  }
+  if (!worth_a_look(run, site)) return;
   std::vector<const Diagnosis*> promising;
   for (const Diagnosis* diagnosis : diagnoses::kAll) {
     if (!tells_from_carried(*diagnosis)) continue;
@@ -182,7 +189,7 @@ Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site&
     const double limit = most_carried(run, site);
     if (!told.finding && site.error > limit)
       explain_standing_out(run, options, site, limit, told);
-    else if (!told.finding && worth_a_look(run, site))
+    else if (!told.finding && (worth_a_look(run, site) || is_norm(site.role)))
       explain_by_output(run, options, site, told);
   } else if (!expected->met()) {
     const std::optional<Case> it = make_case(run, site);

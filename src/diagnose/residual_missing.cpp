@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "diagnose/branch_alone.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
 #include "diagnose/heads.h"
@@ -47,19 +48,26 @@ const Site* added_before(const Case& it) {
   return nullptr;
 }
 
-// What a LayerNorm of it leaves of a norm, on one side; nothing where that cannot be told.
+// What a norm of it, with or without centring, leaves of a norm, on one side; nothing where that
+// cannot be told.
 std::optional<double> left_alone(const Case& it, const Site& branch, View AlignedPair::*side) {
   const Matrix& out = side == &AlignedPair::a ? it.a : it.b;
   const Result<Matrix> in =
       read_matrix(branch.views.*side, it.run.extent, it.a.first_token, out.values.size());
-  if (!in.ok() || in.value().values.size() != out.values.size()) return std::nullopt;
-  const Matrix unit = unit_tokens(in.value(), true);
-  const Matrix made = on_lines(unit, lines_between(unit, out, true));
   const double size = norm(out.values);
-  return size > 0 ? std::optional(distance(made.values, out.values) / size) : std::nullopt;
+  if (!in.ok() || in.value().values.size() != out.values.size() || size == 0) return std::nullopt;
+  double least = INFINITY;
+  for (const bool centred : {true, false}) {
+    const Matrix unit = unit_tokens(in.value(), centred);
+    const Matrix made = on_lines(unit, lines_between(unit, out, centred));
+    least = std::min(least, distance(made.values, out.values) / size);
+  }
+  return least;
 }
 
-// The same of a LayerNorm, which the replay knows only where the stream was dumped.
+}  // namespace
+
+// The replay of norms knows that only where the stream was dumped.
 std::optional<Explanation> branch_alone(const Case& it) {
   const Site* branch =
       is_norm(it.site.role) && it.a.rows() >= kTokensMin ? added_before(it) : nullptr;
@@ -73,6 +81,8 @@ std::optional<Explanation> branch_alone(const Case& it) {
   result.settled = true;
   return result;
 }
+
+namespace {
 
 // A norm of what should have been added to the stream, and of nothing else.
 std::optional<Explanation> without_stream(const Case& it) {

@@ -36,6 +36,15 @@ bool took_another(std::span<const double> a, std::span<const double> b) {
          peak * peak <= kPeakMax * gap * gap;
 }
 
+// Whether a token of b is another one of a: then it did not take another expert, but another's
+// place.
+bool changed_places(const Matrix& a, const Matrix& b, uint64_t row, double limit) {
+  for (uint64_t other = 0; other < a.rows(); ++other)
+    if (other != row && distance(a.row(other), b.row(row)) <= limit * norm(a.row(other)))
+      return true;
+  return false;
+}
+
 bool one_run(const std::vector<uint64_t>& tokens) {
   return tokens.size() >= kRunMin && tokens.back() - tokens.front() + 1 == tokens.size();
 }
@@ -57,7 +66,7 @@ std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double l
   std::vector<uint64_t> tokens;
   for (uint64_t row = 0; row < a.rows(); ++row) {
     if (distance(a.row(row), b.row(row)) <= limit * norm(a.row(row))) continue;
-    if (!took_another(a.row(row), b.row(row))) return {};
+    if (!took_another(a.row(row), b.row(row)) || changed_places(a, b, row, limit)) return {};
     tokens.push_back(row);
   }
   const bool few = static_cast<double>(tokens.size()) <= likely;

@@ -51,6 +51,30 @@ TEST(Routing, ForgivesNoMistake) {
   }
 }
 
+// What took the place of another token took no other expert, however akin the two are.
+TEST(Routing, KnowsTokensThatChangedPlaces) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    ToyModel model({}, 4);
+    const uint64_t width = ToyShape{}.width();
+    ToyMistakes wrong;
+    wrong.after["post_mlp"] = [&](Values& values) {
+      const auto token = [&](uint64_t i) {
+        return values.begin() + static_cast<int64_t>(i * width);
+      };
+      // Akin: the later one has a part of the earlier.
+      for (uint64_t i = 0; i < width; ++i) token(9)[i] = 0.5 * token(9)[i] + 0.5 * token(6)[i];
+      std::copy(token(9), token(9) + static_cast<int64_t>(width), token(6));
+    };
+    ToyMistakes right;
+    right.after["post_mlp"] = [&](Values& values) {
+      for (uint64_t i = 0; i < width; ++i)
+        values[9 * width + i] = 0.5 * values[9 * width + i] + 0.5 * values[6 * width + i];
+    };
+    const auto a = model.run(DType::f32, false, {right}), b = model.run(dtype, true, {wrong});
+    EXPECT_TRUE(diagnose(sites_of(a, DType::f32, b, dtype), {}).first) << name_of(dtype);
+  }
+}
+
 // Where nothing is rounded, no tie turns.
 TEST(Routing, FindsNoTiesInFloat32) {
   EXPECT_TRUE(with_change(DType::f32, [](double x, uint64_t token, uint64_t i) {

@@ -8,6 +8,8 @@
 #include <algorithm>
 
 #include "diagnose/expected.h"
+#include "diagnose/explain.h"
+#include "diagnose/noise.h"
 #include "diagnose/toy_mistakes.h"
 
 namespace tensordiff {
@@ -175,6 +177,28 @@ TEST(Carried, FindsANormOfAnotherSize) {
   two.plus = 1;
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     EXPECT_EQ(next_behind(two, "output", dtype), "2_post_ln_pre_attn norm_weight");
+}
+
+TEST(Explain, TellsOfNoStepThatOnlyCarries) {
+  ToyModel model({}, 3);
+  ToyMistakes one, two;
+  one.layer = 0, two.layer = 2;
+  one.masked = two.masked = false;
+  tensordiff::Run run = make_run(sites_of(model.run(DType::f32, false, {}), DType::f32,
+                                          model.run(DType::f32, true, {one, two}), DType::f32),
+                                 {});
+  judge(run);
+  std::size_t carried = 0;
+  for (const Site& site : run.sites) {
+    if (!site.bug() || site.created) continue;
+    const Told told = explain_carried(run, {}, site);
+    EXPECT_EQ(told.made_here, site.name_a == "2_post_attn") << site.name_a;
+    if (told.finding) {
+      EXPECT_EQ(told.finding->code, "attention_mask");
+    }
+    ++carried;
+  }
+  EXPECT_GT(carried, 10U);
 }
 
 TEST(Expected, IsMetWhereAStepOnlyCarries) {

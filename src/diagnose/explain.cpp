@@ -1,0 +1,174 @@
+#include "diagnose/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/branch_alone.h"
+#include "diagnose/carried.h"
+#include "diagnose/evidence_slice.h"
+#include "diagnose/expected.h"
+#include "diagnose/linear_replay.h"
+#include "diagnose/norms.h"
+#include "diagnose/routing.h"
+
+namespace tensordiff {
+namespace {
+
+Finding finding_of(const Diagnosis& diagnosis, const Case& it, Explanation explanation) {
+  Finding finding;
+  finding.code = diagnosis.code;
+  finding.pair = it.site.pair;
+  finding.confidence = explanation.confidence;
+  finding.explanation = std::move(explanation.text);
+  finding.parameters = std::move(explanation.parameters);
+  finding.residual_before = explanation.before.value_or(it.before);
+  finding.residual_after = explanation.after;
+  finding.evidence = evidence_of(it, explanation.model);
+  return finding;
+}
+
+std::string outcome_of(const Case& it, const std::optional<Explanation>& explanation, bool accept) {
+  if (!explanation) return "does not apply";
+  const std::string text = fmt::format("{}: {}; leaves {}", accept ? "accepted" : "rejected",
+                                       explanation->text, human_number(explanation->after));
+  if (accept) return text;
+  const double most = most_left(it, *explanation);
+  return explanation->after <= most ? text + ", but it came in like that"
+                                    : fmt::format("{}, more than {}", text, human_number(most));
+}
+
+// What is no number is told where it is made.
+bool of_carried(const Diagnosis& d) { return &d != &diagnoses::nonfinite; }
+
+}  // namespace
+
+bool of_values(const Diagnosis& d) {
+  return &d != &diagnoses::operator_step && &d != &diagnoses::precision_noise;
+}
+
+void explain(const Case& it, const DiagnoseOptions& options, const Wanted& wanted, Told& told) {
+  for (const Diagnosis* diagnosis : diagnoses::kAll) {
+    if (told.finding || !wanted(*diagnosis)) continue;
+    std::optional<Explanation> explanation = diagnosis->examine(it);
+    const bool accept = explanation && (it.carried > 0 ? made_there(it, *diagnosis, *explanation)
+                                                       : accepted(it, *explanation));
+    if (options.explain)
+      told.trials.push_back(
+          {it.site.pair, std::string(diagnosis->code), outcome_of(it, explanation, accept)});
+    if (accept) told.finding = finding_of(*diagnosis, it, std::move(*explanation));
+  }
+}
+
+namespace {
+
+// Where a's way of computing the step is known, b's own inputs tell what should have come out.
+void explain_by_own_inputs(const Case& it, Expected expected, const DiagnoseOptions& options,
+                           Told& told) {
+  told.made_here = true;
+  const auto replays = [&](const Diagnosis& d) {
+    return d.replays || (&d == &diagnoses::norm_weight && it.rotary);
+  };
+  explain(it, options, replays, told);
+  if (told.finding) return;
+  Case own(it.run, it.site, std::move(expected.made), std::move(expected.b));
+  measure(own);
+  own.floor = expected.floor;
+  own.own = true;
+  explain(
+      own, options, [&](const Diagnosis& d) { return !replays(d) && of_carried(d); }, told);
+}
+
+// Tokens that are off by more than what comes in accounts for: all of them, or a part.
+std::optional<Finding> found_by_growth(const Case& it, const Outgrown& outgrown) {
+  if (outgrown.tokens.empty()) return std::nullopt;
+  if (!outgrown.all) return finding_of(diagnoses::region, it, outgrown_region(it, outgrown));
+  std::optional<Explanation> step = diagnoses::operator_step.examine(it);
+  return step ? std::optional(finding_of(diagnoses::operator_step, it, std::move(*step)))
+              : std::nullopt;
+}
+
+// What can tell an error of its own from what came in: another tensor of a may be just that, and so
+// may a region.
+bool tells_from_carried(const Diagnosis& d) {
+  return !d.replays && of_values(d) && of_carried(d) && &d != &diagnoses::other_tensor &&
+         &d != &diagnoses::residual_missing && &d != &diagnoses::region;
+}
+
+// Where it is not known what should have come out: a glance first, since most have no error.
+void explain_by_output(const Run& run, const DiagnoseOptions& options, const Site& site,
+                       Told& told) {
+  const Glance glance(run, site);
+  if (auto alone = glance.tokens() ? branch_alone(*glance.tokens()) : std::nullopt) {
+    told.finding = finding_of(diagnoses::residual_missing, *glance.tokens(), std::move(*alone));
+    told.made_here = true;
+    return;
+  }
+  if (!worth_a_look(run, site)) return;
+  std::vector<const Diagnosis*> promising;
+  for (const Diagnosis* diagnosis : diagnoses::kAll) {
+    if (!tells_from_carried(*diagnosis)) continue;
+    if (glance.promises(*diagnosis))
+      promising.push_back(diagnosis);
+    else if (options.explain)
+      told.trials.push_back(
+          {site.pair, std::string(diagnosis->code), "rejected: explains nothing of a part of it"});
+  }
+  const Outgrown outgrown = outgrown_tokens(run, site);
+  if (promising.empty() && outgrown.tokens.empty()) return;
+  std::optional<Case> it = values_of(run, site);
+  if (!it) return;
+  it->carried = carried_into(run, site);
+  it->floor = std::max(site.budget, kStandsOut * it->carried);
+  const auto wanted = [&](const Diagnosis& d) {
+    return std::ranges::find(promising, &d) != promising.end();
+  };
+  explain(*it, options, wanted, told);
+  if (!told.finding) told.finding = found_by_growth(*it, outgrown);
+  told.made_here = told.finding.has_value();
+}
+
+// Where the weights are given, b's own inputs tell, too.
+void explain_by_weights(const Run& run, const DiagnoseOptions& options, const Site& site,
+                        Told& told) {
+  const std::optional<Case> it = run.weights.empty() ? std::optional<Case>() : make_case(run, site);
+  if (!it) return;
+  std::optional<Explanation> found = replay_weights(*it);
+  if (options.explain)
+    told.trials.push_back({site.pair, std::string(diagnoses::operator_step.code),
+                           outcome_of(*it, found, found.has_value())});
+  if (found) told.finding = finding_of(diagnoses::operator_step, *it, std::move(*found));
+  told.made_here = told.finding.has_value();
+}
+
+// Far more than what comes in can account for is explained as if that agreed.
+void explain_standing_out(const Run& run, const DiagnoseOptions& options, const Site& site,
+                          double limit, Told& told) {
+  std::optional<Case> it = make_case(run, site);
+  if (!it || !rerouted_tokens(run, site, limit).empty()) return;
+  it->floor = limit;
+  explain(*it, options, of_carried, told);
+  told.made_here = told.finding.has_value();
+}
+
+}  // namespace
+
+Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site& site) {
+  Told told;
+  std::optional<Expected> expected = expected_of(run, site);
+  if (!expected) {
+    explain_by_weights(run, options, site, told);
+    const double limit = most_carried(run, site);
+    if (!told.finding && site.error > limit)
+      explain_standing_out(run, options, site, limit, told);
+    else if (!told.finding && (worth_a_look(run, site) || is_norm(site.role)))
+      explain_by_output(run, options, site, told);
+  } else if (!expected->met()) {
+    const std::optional<Case> it = make_case(run, site);
+    if (it) explain_by_own_inputs(*it, std::move(*expected), options, told);
+  }
+  return told;
+}
+
+}  // namespace tensordiff

@@ -33,6 +33,7 @@ struct Limits {
   uint64_t name_bytes_max = 4096;             // Of a tensor.
   uint64_t expanded_bytes_max = 64ULL << 30;  // All that is decompressed out of one archive.
   uint64_t input_bytes_max = UINT64_MAX;      // --limit-size
+  uint64_t dense_bytes_max = 1ULL << 30;      // Of a sparse tensor, filled out in memory.
   uint64_t growth_max = 1100;                 // Of a compressed file, as deflate can grow at most.
   uint64_t nesting_max = 2;                   // Archive in archive: dumps.zip -> 0_query.pth.
   uint64_t hdf5_seconds_max = 8;              // For the HDF5 library, in its own process.

@@ -28,6 +28,7 @@ inline constexpr LimitRow kLimitRows[] = {
     {"members", &Limits::members_max, false, "files of one archive or folder"},
     {"tensors", &Limits::tensors_max, false, "tensors of one file"},
     {"expanded", &Limits::expanded_bytes_max, true, "all that is unpacked out of one archive"},
+    {"dense", &Limits::dense_bytes_max, true, "a sparse tensor once it is filled out"},
     {"entries", &Limits::entries_max, false, "keys, and tensors, of a GGUF file"},
     {"string", &Limits::string_bytes_max, true, "a string in a GGUF file"},
     {"opcodes", &Limits::opcodes_max, false, "opcodes of a pickle"},

@@ -226,8 +226,9 @@ class MatlabReader {
     }
     numbers.logical = head.logical;
     if (head.logical && head.kind != sparse) numbers.dtype = DType::boolean;
-    Result<View> view = head.kind == sparse ? matlab_sparse_view(numbers, rows.data, starts.data)
-                                            : matlab_view(numbers);
+    Result<View> view = head.kind == sparse
+                            ? matlab_sparse_view(numbers, rows.data, starts.data, limits_)
+                            : matlab_view(numbers);
     Tensor tensor = broken_tensor(name, view.ok() ? "" : view.error().message());
     if (view.ok()) tensor.view = std::move(view).value();
     catalog_.tensors.push_back(std::move(tensor));
@@ -307,8 +308,8 @@ Result<Catalog> read_version4(const Bytes& file, const Limits& limits) {
     const Variable4 variable = TRY(read_variable4(file, at).in(fmt::format("variable {}", i)));
     if (variable.is_text) continue;
     Tensor tensor = broken_tensor(variable.name, "");
-    Result<View> view =
-        variable.is_sparse ? matlab_sparse4_view(variable.numbers) : matlab_view(variable.numbers);
+    Result<View> view = variable.is_sparse ? matlab_sparse4_view(variable.numbers, limits)
+                                           : matlab_view(variable.numbers);
     if (view.ok()) tensor.view = std::move(view).value();
     if (!view.ok()) tensor.fault = view.error().message();
     catalog.tensors.push_back(std::move(tensor));

@@ -134,7 +134,8 @@ Result<View> matlab_view(const MatlabNumbers& numbers) {
   return view;
 }
 
-Result<View> matlab_sparse_view(MatlabNumbers numbers, const Bytes& rows, const Bytes& starts) {
+Result<View> matlab_sparse_view(MatlabNumbers numbers, const Bytes& rows, const Bytes& starts,
+                                const Limits& limits) {
   if (numbers.shape.size() != 2) return Error("a sparse array that is no matrix");
   if (starts.size() % 4 != 0 || starts.size() / 4 != numbers.shape[1] + 1)
     return Error("{} bytes of column starts for {} columns", starts.size(), numbers.shape[1]);
@@ -159,11 +160,11 @@ Result<View> matlab_sparse_view(MatlabNumbers numbers, const Bytes& rows, const 
   View others = TRY(indices(rows, held));
   View values = TRY(flat_view(numbers, held));
   pickle::Compressed parts{std::move(columns), std::move(others), std::move(values), true};
-  return pickle::sparse_compressed(std::move(parts), numbers.shape);
+  return pickle::sparse_compressed(std::move(parts), numbers.shape, limits);
 }
 
 // A row for each value: where it is, counted from 1, and its one or two parts; then the shape.
-Result<View> matlab_sparse4_view(const MatlabNumbers& numbers) {
+Result<View> matlab_sparse4_view(const MatlabNumbers& numbers, const Limits& limits) {
   const uint64_t rows = numbers.shape[0], columns = numbers.shape[1];
   if (rows == 0 || (columns != 3 && columns != 4))
     return Error("a sparse matrix as a table of shape {}", shape_text(numbers.shape));
@@ -194,7 +195,7 @@ Result<View> matlab_sparse4_view(const MatlabNumbers& numbers) {
   const DType dtype = columns == 4 ? DType::c128 : DType::f64;
   View where = TRY(contiguous_view(DType::i64, {2, count}, ByteSource(bytes_of(indices))));
   View what = TRY(contiguous_view(dtype, {count}, ByteSource(bytes_of(values))));
-  return pickle::sparse_coo(std::move(where), std::move(what), shape);
+  return pickle::sparse_coo(std::move(where), std::move(what), shape, limits);
 }
 
 }  // namespace tensordiff

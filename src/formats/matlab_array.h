@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "formats/format.h"
 #include "tensor/tensor.h"
 
 namespace tensordiff {
@@ -23,9 +24,10 @@ Result<View> matlab_view(const MatlabNumbers& numbers);
 
 // The same for a sparse matrix: `rows` and `starts` are i32, one start for each column and one
 // more.
-Result<View> matlab_sparse_view(MatlabNumbers numbers, const Bytes& rows, const Bytes& starts);
+Result<View> matlab_sparse_view(MatlabNumbers numbers, const Bytes& rows, const Bytes& starts,
+                                const Limits& limits);
 
 // The same for a sparse matrix of version 4, whose table `numbers` is.
-Result<View> matlab_sparse4_view(const MatlabNumbers& numbers);
+Result<View> matlab_sparse4_view(const MatlabNumbers& numbers, const Limits& limits);
 
 }  // namespace tensordiff

@@ -203,7 +203,8 @@ Result<View> TensorReader::sparse(const TensorFields& values, const TensorFields
     return Error("its indices have shape {}", shape_text(at.shape));
   }
   at.parts[0].shape = at.shape;
-  const View dense = TRY(pickle::sparse_coo(at, of_values, counted ? Shape{*elements} : shape));
+  const View dense =
+      TRY(pickle::sparse_coo(at, of_values, counted ? Shape{*elements} : shape, input_.limits));
   return contiguous_view(dense.dtype, std::move(shape), dense.parts[0].source);
 }
 

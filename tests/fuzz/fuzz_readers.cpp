@@ -73,6 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   input.name = "fuzz";
   input.source = ByteSource(bytes_of({reinterpret_cast<const char*>(data), size}));
   input.limits.expanded_bytes_max = 16 << 20;  // Keeps one input quick.
+  input.limits.dense_bytes_max = 1 << 20;
   for (const Format* format : formats::kAll) {
     if (!is_wanted(format->name)) continue;
     audit_input(input, format->name);

@@ -172,6 +172,13 @@ uint64_t zeros_among(const T* values, std::size_t count) {
   return zeros;
 }
 
+// Fetches an element of the next tile. The survey fetches the first half of these, the sums the
+// second, so that memory is never idle.
+HWY_INLINE void fetch(const Ahead& ahead, std::size_t at) {
+  __builtin_prefetch(ahead.a + at * ahead.item_a);
+  __builtin_prefetch(ahead.b + at * ahead.item_b);
+}
+
 // Where few elements come near to a bound, a vector without any is left early. Where many do, that
 // would be a guess that fails too often: all vectors are then looked at alike.
 template <bool kCrowded, class Pairs>
@@ -189,6 +196,7 @@ Survey survey(const Pairs& pairs, std::size_t count, const Tile& tile) {
   auto steps = hn::Zero(U32());
   uint64_t exceeding = 0, reaching = 0, equal = 0;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
+    fetch(tile.ahead, i / 2);
     const auto [a, b] = pairs.load(i, steps);
     const auto size = hn::Abs(hn::Sub(b, a));
     const auto size_a = hn::Abs(a);

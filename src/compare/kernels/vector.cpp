@@ -67,14 +67,6 @@ struct Centred {
   double mean, m2;
 };
 
-// Fetches what `step` elements of the next tile occupy: two lines of the largest type.
-HWY_INLINE void fetch(const Ahead& ahead, std::size_t i, std::size_t step) {
-  for (const std::size_t at : {i, i + step / 2}) {
-    __builtin_prefetch(ahead.a + at * ahead.item_a);
-    __builtin_prefetch(ahead.b + at * ahead.item_b);
-  }
-}
-
 // Values on both sides of zero need no pivot: their mean is never far larger than their spread.
 template <bool kGuess, bool kPivot, class T>
 void take_sums(const T* at_a, const T* at_b, const Tile& tile, std::size_t count, Sums& sums) {
@@ -104,7 +96,8 @@ void take_sums(const T* at_a, const T* at_b, const Tile& tile, std::size_t count
     return Fraction{size, hn::Add(hn::Abs(a), guard)};
   };
   for (std::size_t i = 0; i < count; i += 4 * lanes) {
-    fetch(tile.ahead, i, 4 * lanes);
+    fetch(tile.ahead, (count + i) / 2);
+    fetch(tile.ahead, (count + i) / 2 + lanes);
     if constexpr (kGuess) {
       const Fraction all = (add(i) + add(i + lanes)) + (add(i + 2 * lanes) + add(i + 3 * lanes));
       d_relative = hn::MulAdd(all.over, reciprocal(all.under), d_relative);

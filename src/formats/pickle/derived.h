@@ -6,14 +6,14 @@
 #include <functional>
 
 #include "base/result.h"
+#include "formats/format.h"
 #include "tensor/tensor.h"
 
 namespace tensordiff::pickle {
 
 // A tensor made piece by piece may be large: beyond some size it goes to a temporary file. A sparse
-// one is filled out of order and must fit in memory.
+// one is filled out of order and must fit in memory: Limits::dense_bytes_max.
 inline constexpr uint64_t kMadeBytesMax = 64ULL << 30;
-inline constexpr uint64_t kDenseBytesMax = 1ULL << 30;
 
 // Writes elements [first, first + count) of a made tensor.
 using Fill = std::function<void(uint64_t first, std::size_t count, std::byte* out)>;
@@ -35,7 +35,7 @@ Result<View> dequantized(View stored, ChannelScales channels);
 
 // Coordinates [axes, count] and as many values, which may have axes of their own. Values at the
 // same place add up.
-Result<View> sparse_coo(View indices, View values, Shape shape);
+Result<View> sparse_coo(View indices, View values, Shape shape, const Limits& limits);
 
 // Compressed rows or columns: starts [n + 1], the other coordinate [count], and values that may be
 // blocks: [count] or [count, block rows, block columns].
@@ -45,6 +45,6 @@ struct Compressed {
   View values;
   bool by_column;
 };
-Result<View> sparse_compressed(Compressed parts, Shape shape);
+Result<View> sparse_compressed(Compressed parts, Shape shape, const Limits& limits);
 
 }  // namespace tensordiff::pickle

@@ -57,7 +57,9 @@ TEST(SparseCoo, RefusesPartsThatDoNotFit) {
   EXPECT_EQ(told_coo({0, 1, 2, 0}, {5, 7}, {6}),
             ": coordinates [2, 2] and values [2] do not fit the shape [6]");
   EXPECT_EQ(told_coo({0, 1, 2, 0}, {5, 7}, {1 << 20, 1 << 20}),
-            ": sparse tensor of shape [1048576, 1048576] is larger than 1.0 GiB once filled out");
+            ": sparse tensor of shape [1048576, 1048576] is larger than 1.0 GiB once filled out, "
+            "the limit; "
+            "--limit dense=N raises it");
 }
 
 TEST(SparseCoo, AddsHalfPrecisionWithRounding) {

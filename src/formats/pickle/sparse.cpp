@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "formats/limits.h"
 #include "formats/pickle/derived.h"
 #include "tensor/reader.h"
 
@@ -124,7 +125,7 @@ class Dense {
 // More coordinates or values than this, a view that repeats a few of them without end, is an
 // attack.
 constexpr uint64_t kCoordinatesMax = 1ULL << 27;
-constexpr uint64_t kValuesMax = kDenseBytesMax;
+constexpr uint64_t kValuesMax = 1ULL << 30;
 
 // As exact integers; -1 for what can be none.
 Result<std::vector<int64_t>> coordinates(const View& view) {
@@ -143,13 +144,15 @@ Result<std::vector<int64_t>> coordinates(const View& view) {
   return out;
 }
 
-Result<View> made_whole(const View& values, const Shape& shape, ByteSource::Make make) {
+Result<View> made_whole(const View& values, const Shape& shape, const Limits& limits,
+                        ByteSource::Make make) {
   const std::optional<uint64_t> count = element_count(shape);
   const uint64_t item = item_bytes(values.dtype);
   if (values.elements() > kValuesMax) return Error("more than {} values", kValuesMax);
-  if (!count || *count > kDenseBytesMax / item)
-    return Error("sparse tensor of shape {} is larger than {} once filled out", shape_text(shape),
-                 human_bytes(kDenseBytesMax));
+  if (!count || *count > limits.dense_bytes_max / item)
+    return limit_hit("dense", fmt::format("sparse tensor of shape {} is larger than {} once filled "
+                                          "out",
+                                          shape_text(shape), human_bytes(limits.dense_bytes_max)));
   return contiguous_view(values.dtype, shape, ByteSource(*count * item, std::move(make)));
 }
 
@@ -201,7 +204,7 @@ Result<Bytes> fill_compressed(const Compressed& parts, const Shape& shape) {
 
 }  // namespace
 
-Result<View> sparse_coo(View indices, View values, Shape shape) {
+Result<View> sparse_coo(View indices, View values, Shape shape, const Limits& limits) {
   const bool fits = indices.shape.size() == 2 && indices.shape[0] <= shape.size() &&
                     !values.shape.empty() && values.shape[0] == indices.shape[1] &&
                     values.shape.size() - 1 == shape.size() - indices.shape[0] &&
@@ -210,10 +213,10 @@ Result<View> sparse_coo(View indices, View values, Shape shape) {
   if (!fits)
     return Error("coordinates {} and values {} do not fit the shape {}", shape_text(indices.shape),
                  shape_text(values.shape), shape_text(shape));
-  return made_whole(values, shape, [=] { return fill_coo(indices, values, shape); });
+  return made_whole(values, shape, limits, [=] { return fill_coo(indices, values, shape); });
 }
 
-Result<View> sparse_compressed(Compressed parts, Shape shape) {
+Result<View> sparse_compressed(Compressed parts, Shape shape, const Limits& limits) {
   const std::size_t rank = parts.values.shape.size();
   if (shape.size() != 2 || (rank != 1 && rank != 3) || parts.starts.shape.size() != 1 ||
       parts.others.shape.size() != 1)
@@ -229,7 +232,7 @@ Result<View> sparse_compressed(Compressed parts, Shape shape) {
     return Error("starts {}, coordinates {} and values {} do not fit the shape {}",
                  shape_text(parts.starts.shape), shape_text(parts.others.shape),
                  shape_text(parts.values.shape), shape_text(shape));
-  return made_whole(parts.values, shape, [=] { return fill_compressed(parts, shape); });
+  return made_whole(parts.values, shape, limits, [=] { return fill_compressed(parts, shape); });
 }
 
 }  // namespace tensordiff::pickle

@@ -190,7 +190,7 @@ Result<View> Rebuilder::sparse(Args args, int depth) {
     View indices = TRY(tensor(parts[0], depth + 1));
     View values = TRY(tensor(parts[1], depth + 1));
     Shape size = TRY(shape(parts[2]));
-    return sparse_coo(std::move(indices), std::move(values), std::move(size));
+    return sparse_coo(std::move(indices), std::move(values), std::move(size), limits_);
   }
   const bool rows = name == "torch.sparse_csr" || name == "torch.sparse_bsr";
   const bool columns = name == "torch.sparse_csc" || name == "torch.sparse_bsc";
@@ -201,7 +201,7 @@ Result<View> Rebuilder::sparse(Args args, int depth) {
   View values = TRY(tensor(parts[2], depth + 1));
   Shape size = TRY(shape(parts[3]));
   Compressed compressed{std::move(starts), std::move(others), std::move(values), columns};
-  return sparse_compressed(std::move(compressed), std::move(size));
+  return sparse_compressed(std::move(compressed), std::move(size), limits_);
 }
 
 // function, type, its arguments, state: the same call with a subclass put on top.

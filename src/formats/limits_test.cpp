@@ -89,6 +89,11 @@ std::map<std::string_view, std::function<Excess()>> excesses() {
        [] {
          return Excess{&formats::npz, as_npz(kTwo)};
        }},
+      {"dense",
+       [] {
+         return Excess{&formats::torch_zip,
+                       test_files::read_file(test_files::data_path("sparse_coo.pth"))};
+       }},
       {"nesting",
        [] {
          return Excess{&formats::zip,

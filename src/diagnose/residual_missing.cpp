@@ -55,7 +55,7 @@ std::optional<double> left_alone(const Case& it, const Site& branch, View Aligne
   const Result<Matrix> in =
       read_matrix(branch.views.*side, it.run.extent, it.a.first_token, out.values.size());
   const double size = norm(out.values);
-  if (!in.ok() || in.value().values.size() != out.values.size() || size == 0) return std::nullopt;
+  if (!in.ok() || !same_form(in.value(), out) || size == 0) return std::nullopt;
   double least = INFINITY;
   for (const bool centred : {true, false}) {
     const Matrix unit = unit_tokens(in.value(), centred);

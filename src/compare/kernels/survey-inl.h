@@ -77,15 +77,25 @@ struct Bounds {
   T slack;  // Among the tiniest numbers a product may round to nothing: there, all beat it.
 };
 
-// Floats of one sign are as many steps apart as their bits. Raises `most` to that distance; bits of
-// opposite signs are farther apart than kStepsMax, also modulo 2^32.
-constexpr uint32_t kStepsMax = 1U << 23;
-using I32 = hn::RebindToSigned<U32>;
-HWY_INLINE void raise_to(hn::Vec<U32>& most, hn::Vec<I32> apart) {
-  most = hn::Max(most, hn::BitCast(U32(), hn::Abs(apart)));
+template <class D>
+hn::TFromD<D> largest_lane(D d, hn::Vec<D> v) {
+  HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)];
+  hn::Store(v, d, lanes);
+  return *std::max_element(lanes, lanes + hn::Lanes(d));
 }
-HWY_INLINE hn::Vec<I32> apart(hn::Vec<F32> a, hn::Vec<F32> b) {
-  return hn::Sub(hn::BitCast(I32(), a), hn::BitCast(I32(), b));
+
+// Floats of one sign are as many steps apart as their bits. Those of opposite signs are so far
+// apart, modulo the size of a word, that more than `most` may be either.
+template <class D>
+HWY_INLINE void raise_steps(D d, hn::Vec<D>& most, hn::Vec<D> a, hn::Vec<D> b) {
+  const hn::RebindToSigned<D> bits;
+  const auto apart = hn::Abs(hn::Sub(hn::BitCast(bits, a), hn::BitCast(bits, b)));
+  most = hn::Max(most, hn::BitCast(d, apart));
+}
+template <class D>
+HWY_INLINE uint64_t known_steps(D d, hn::Vec<D> found, uint64_t most) {
+  const uint64_t steps = largest_lane(d, found);
+  return steps <= most ? steps : kStepsUnknown;
 }
 
 template <class T>
@@ -93,17 +103,20 @@ struct Both {
   hn::Vec<hn::ScalableTag<T>> a, b;
 };
 
-// The pairs of a tile, of floats or doubles as they lie.
+// The pairs of a tile, of floats or doubles as they lie. Steps of doubles have a kernel of their
+// own.
 template <class T>
 struct Plain {
   using Value = T;
-  static constexpr int kStepBits = 0;  // A step is bit 0 of a float. Doubles have their own kernel.
+  using Bits = U32;
   static constexpr bool kCountsSteps = sizeof(T) == sizeof(float);
+  static constexpr uint64_t kStepsMax = 1U << 23;
 
-  HWY_INLINE Both<T> load(std::size_t i, hn::Vec<U32>& steps) const {
+  HWY_INLINE Both<T> load(std::size_t i, hn::Vec<Bits>& steps) const {
     const hn::ScalableTag<T> d;
     const Both<T> both{hn::LoadU(d, a + i), hn::LoadU(d, b + i)};
-    if constexpr (kCountsSteps) raise_to(steps, apart(both.a, both.b));
+    if constexpr (kCountsSteps)
+      raise_steps(Bits(), steps, hn::BitCast(Bits(), both.a), hn::BitCast(Bits(), both.b));
     return both;
   }
 
@@ -115,25 +128,22 @@ struct Plain {
 template <bool kBf16>
 struct Halves {
   using Value = float;
-  static constexpr int kStepBits = 16;
+  using Bits = U16;
   static constexpr bool kCountsSteps = true;
+  static constexpr uint64_t kStepsMax = kBf16 ? 0x80 : 0x400;  // 0x8000 less the bits of infinity.
 
   static HWY_INLINE hn::Vec<F32> widened(hn::Vec<U16> words) {
     if constexpr (kBf16) return bf16_to_float(words);
     return half_to_float(words);
   }
 
-  HWY_INLINE Both<float> load(std::size_t i, hn::Vec<U32>& steps) const {
+  HWY_INLINE Both<float> load(std::size_t i, hn::Vec<Bits>& steps) const {
     const hn::Vec<U16> words_a = hn::LoadU(U16(), from_a + i);
     const hn::Vec<U16> words_b = hn::LoadU(U16(), from_b + i);
     const Both<float> both{widened(words_a), widened(words_b)};
     hn::StoreU(both.a, F32(), a + i);
     hn::StoreU(both.b, F32(), b + i);
-    if constexpr (kBf16)
-      raise_to(steps, apart(both.a, both.b));
-    else
-      raise_to(steps, hn::ShiftLeft<16>(
-                          hn::Sub(hn::PromoteTo(I32(), words_a), hn::PromoteTo(I32(), words_b))));
+    raise_steps(Bits(), steps, words_a, words_b);
     return both;
   }
 
@@ -150,18 +160,6 @@ struct Halves {
   float* a;
   float* b;
 };
-
-template <class D>
-hn::TFromD<D> largest_lane(D d, hn::Vec<D> v) {
-  HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)];
-  hn::Store(v, d, lanes);
-  return *std::max_element(lanes, lanes + hn::Lanes(d));
-}
-
-HWY_INLINE uint64_t known_steps(hn::Vec<U32> most, int shift) {
-  const uint32_t steps = largest_lane(U32(), most);
-  return steps <= kStepsMax ? steps >> shift : kStepsUnknown;
-}
 
 template <class T>
 uint64_t zeros_among(const T* values, std::size_t count) {
@@ -182,21 +180,23 @@ HWY_INLINE void fetch(const Ahead& ahead, std::size_t at) {
 // Where few elements come near to a bound, a vector without any is left early. Where many do, that
 // would be a guess that fails too often: all vectors are then looked at alike.
 template <bool kCrowded, class Pairs>
-Survey survey(const Pairs& pairs, std::size_t count, const Tile& tile) {
+Survey survey(const Pairs pairs, std::size_t count, const Tile& tile) {
   using T = typename Pairs::Value;
   const hn::ScalableTag<T> d;
   const hn::RebindToSigned<decltype(d)> bits;  // Sizes order like integers, and NaN comes last.
   const Bounds<T> bounds(tile);
+  const Ahead ahead = tile.ahead;
   const auto zero = hn::Zero(d);
   auto min_a = hn::Set(d, std::numeric_limits<T>::infinity());
   auto max_a = hn::Neg(min_a);
   auto min_b = min_a, max_b = max_a, smallest = min_a;
   auto distance = hn::Zero(bits);
   auto notable = hn::Lt(min_a, max_a);  // None yet.
-  auto steps = hn::Zero(U32());
+  const typename Pairs::Bits words;
+  auto steps = hn::Zero(words);
   uint64_t exceeding = 0, reaching = 0, equal = 0;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
-    fetch(tile.ahead, i / 2);
+    fetch(ahead, i / 2);
     const auto [a, b] = pairs.load(i, steps);
     const auto size = hn::Abs(hn::Sub(b, a));
     const auto size_a = hn::Abs(a);
@@ -232,7 +232,7 @@ Survey survey(const Pairs& pairs, std::size_t count, const Tile& tile) {
                equal,
                0,
                0,
-               Pairs::kCountsSteps ? known_steps(steps, Pairs::kStepBits) : kStepsUnknown};
+               Pairs::kCountsSteps ? known_steps(words, steps, Pairs::kStepsMax) : kStepsUnknown};
   if (lowest(smallest) > 0) return found;
   found.zeros_a = zeros_among(pairs.a, count);
   found.zeros_b = zeros_among(pairs.b, count);

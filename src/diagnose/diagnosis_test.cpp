@@ -108,6 +108,23 @@ TEST(Diagnosis, CallsRoundingRounding) {
 }
 
 // Names that say nothing: the order is all there is to go by.
+// Where nothing is rounded otherwise, one factor for all leaves as little as one for each feature.
+TEST(Diagnosis, CallsOneFactorOfANormAFactor) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const double factor : {-1.0, 2.0}) {
+      ToyModel model({}, 6);
+      ToyMistakes wrong;
+      wrong.after["post_ln_pre_attn"] = [=](Values& values) {
+        for (double& value : values) value *= factor;
+      };
+      const std::vector<Site> sites =
+          sites_of(model.run(dtype, false, {}), dtype, model.run(dtype, false, {wrong}), dtype);
+      const Insight insight = diagnose(sites, {});
+      ASSERT_FALSE(insight.findings.empty());
+      EXPECT_EQ(insight.findings[0].code, "scale") << describe(insight, sites);
+    }
+}
+
 TEST(Diagnosis, FollowsAnOrderThatIsGiven) {
   const auto site = [](std::string name, double factor) {
     Values a, b;

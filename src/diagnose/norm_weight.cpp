@@ -103,7 +103,7 @@ std::optional<Explanation> of_tokens(const Case& it) {
   const double with_one = left_by(it, on_lines(it, with_one_slope(lines)));
   // What comes in blurs the factors, but the size of what a norm gives is all its own.
   const bool other_size = it.carried > 0 && !near(norm(it.b.values) / it.norm_a, 1, kSizeOff);
-  if (result.after > kClearlyBetter * with_one && !other_size) return std::nullopt;
+  if (result.after >= kClearlyBetter * with_one && !other_size) return std::nullopt;
   result.text = fmt::format("{} (factors {} to {})", what_happened(it), human_number(least),
                             human_number(most));
   result.parameters = {{"factor_min", least}, {"factor_max", most}};

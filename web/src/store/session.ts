@@ -87,8 +87,12 @@ export async function openSession(id: string, pair: number | null = null) {
   }
 }
 
+/** How often the server was lost. What was asked before that says nothing of whether it is back. */
+let losses = 0;
+
 export function failed(error: unknown) {
   if (error instanceof Unreachable) {
+    losses++;
     state.connected.value = false;
     return;
   }
@@ -116,6 +120,7 @@ const isLookedAt = () => document.querySelector('.rows:is(:hover, :focus-within)
 export async function refresh() {
   const current = state.session.value;
   if (!current || opens > 0) return;
+  const lostBefore = losses;
   try {
     const signal = fetching.next();
     const store = state.store.value;
@@ -125,7 +130,7 @@ export async function refresh() {
     const kept = anew ? keptName() : null;
     store.take(columns);
     batch(() => {
-      state.connected.value = true;
+      if (losses === lostBefore) state.connected.value = true;
       state.session.value = session;
       state.store.value = store.renewed();
       state.rowsRev.value++;

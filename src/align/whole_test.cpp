@@ -241,6 +241,18 @@ TEST(Whole, TurnsNoSquareShardsWhereOthersAreNotTurned) {
   EXPECT_NE(values_of(straight.a), values_of(straight.b));
 }
 
+// With data parallel copies on one side: pieces in rows here and in columns there, sums in which
+// the copies count twice, and the first ranks alone would all agree.
+TEST(Whole, ReadsNothingIntoRanksThatChangedPlacesBesideCopies) {
+  const std::vector<View> ranks = pieces(noise_view({32, 64}, 1), 1, {16, 16, 16, 16});
+  std::vector<View> swapped = {ranks[0], ranks[2], ranks[1], ranks[3]};
+  const std::vector<View> again = swapped;
+  swapped.insert(swapped.end(), again.begin(), again.end());
+  const AlignedPair pair = aligned({ranks}, {swapped});
+  EXPECT_NE(values_of(pair.a), values_of(pair.b));
+  EXPECT_EQ(pair.a.elements(), 32U * 64);
+}
+
 TEST(Whole, LeavesOutNoRank) {
   const View whole = noise_view({16, 6}, 1);
   std::vector<View> ranks = pieces(whole, 0, {8, 8});

@@ -178,7 +178,8 @@ HWY_INLINE void fetch(const Ahead& ahead, std::size_t at) {
 }
 
 // Where few elements come near to a bound, a vector without any is left early. Where many do, that
-// would be a guess that fails too often: all vectors are then looked at alike.
+// would be a guess that fails too often: all vectors are then looked at alike. The pairs come by
+// value, so that what is stored cannot change where they lie.
 template <bool kCrowded, class Pairs>
 Survey survey(const Pairs pairs, std::size_t count, const Tile& tile) {
   using T = typename Pairs::Value;

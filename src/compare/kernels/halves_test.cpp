@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -17,13 +18,16 @@ struct Words {
   std::vector<uint16_t> a, b;
 };
 
-// Any finite values, subnormals and zeros among them; b is a few steps away, or anything.
+// Any finite values, subnormals and zeros among them, of both signs or of one; b is a few steps
+// away, or anything.
 Words random_words(std::size_t count, DType dtype, unsigned seed) {
   std::mt19937 random(seed);
   const uint16_t infinite = dtype == DType::bf16 ? 0x7f80 : 0x7c00;
+  const unsigned signs = seed % 4;
   const auto any = [&] {
     const auto size = static_cast<uint16_t>(random() % infinite >> random() % 16);
-    return static_cast<uint16_t>(size | (random() % 2) << 15);
+    const unsigned sign = signs < 2 ? signs : random() % 2;
+    return static_cast<uint16_t>(size | sign << 15);
   };
   Words words;
   for (std::size_t i = 0; i < count; ++i) {
@@ -62,6 +66,9 @@ void expect_as_floats(DType dtype, const Words& words, bool crowded) {
     EXPECT_EQ(got.ulp, kernels::ulp16(words.a.data(), words.b.data(), done));
   }
   want.ulp = got.ulp;
+  // Where zeros of both signs are the lowest or the highest, either may be named.
+  for (Sums* sums : {&got, &want})
+    for (Moments* side : {&sums->a, &sums->b}) side->min += 0.0, side->max += 0.0;
   EXPECT_EQ(std::memcmp(&got, &want, sizeof got), 0);
 }
 
@@ -73,6 +80,85 @@ TEST(Halves, GiveWhatTheirFloatsGive) {
         const std::size_t count = seed < 80 ? seed + 1 : 2048 - seed % 70;
         expect_as_floats(dtype, random_words(count, dtype, seed), seed % 2 == 0);
       }
+  });
+}
+
+// The plain kernel on words.
+Sums plain(DType dtype, const Words& words, std::size_t first, std::size_t count,
+           const Threshold& limit) {
+  const std::vector<float> floats_a = decoded(dtype, words.a);
+  const std::vector<float> floats_b = decoded(dtype, words.b);
+  const std::vector<double> a(floats_a.begin(), floats_a.end());
+  const std::vector<double> b(floats_b.begin(), floats_b.end());
+  return kernels::reference::diff(&a[first], &b[first], {count, first, limit, {}, {}});
+}
+
+// Tiles are told the records before them. What does not beat one may be left out, and merging
+// brings it back.
+Sums in_tiles(DType dtype, const Words& words, const Threshold& limit) {
+  constexpr std::size_t kTile = 64;
+  Sums total;
+  for (std::size_t i = 0; i < words.a.size(); i += kTile) {
+    const kernels::Best best{total.max_abs, total.max_rel, total.rtol_needed};
+    float to_a[kTile], to_b[kTile];
+    Sums part;
+    const std::size_t done =
+        kernels::diff({&words.a[i], &words.b[i], dtype == DType::bf16, to_a, to_b},
+                      {kTile, i, limit, best, {}, true, i / kTile % 2 == 1}, part);
+    // Differences too large for a float are declined.
+    total.merge(done == kTile ? part : plain(dtype, words, i, kTile, limit));
+  }
+  return total;
+}
+
+TEST(Halves, FindEveryRecordAcrossTiles) {
+  on_every_target([](const char* target) {
+    for (const DType dtype : {DType::f16, DType::bf16})
+      for (const Threshold limit : {Threshold{1e-5, 1e-3}, {0, 0}, {0, 1.0 / 256}, {1e-42, 1e-6}})
+        for (unsigned seed = 0; seed < 12; ++seed) {
+          SCOPED_TRACE(testing::Message() << target << ", " << name_of(dtype) << ", atol "
+                                          << limit.atol << ", seed " << seed);
+          const Words words = random_words(2048, dtype, seed);
+          const Sums got = in_tiles(dtype, words, limit);
+          const Sums want = plain(dtype, words, 0, 2048, limit);
+          EXPECT_EQ(got.max_abs, want.max_abs);
+          EXPECT_EQ(got.max_abs_at, want.max_abs_at);
+          EXPECT_EQ(got.max_rel, want.max_rel);
+          EXPECT_EQ(got.rtol_needed, want.rtol_needed);
+          EXPECT_EQ(got.exceeding, want.exceeding);
+          EXPECT_EQ(got.equal, want.equal);
+        }
+  });
+}
+
+TEST(Halves, TellZerosOfBothSigns) {
+  on_every_target([](const char* target) {
+    SCOPED_TRACE(target);
+    const auto measured = [](uint16_t low, uint16_t high) {
+      std::vector<uint16_t> a(64, low), b(64, 0x3c00);
+      a[40] = high, b[40] = 0x8000;
+      std::vector<float> to_a(64), to_b(64);
+      Sums sums;
+      EXPECT_EQ(kernels::diff({a.data(), b.data(), false, to_a.data(), to_b.data()},
+                              {64, 0, {}, {}, {}, true}, sums),
+                64U);
+      return sums;
+    };
+    Sums sums = measured(0x8000, 0x0000);
+    EXPECT_EQ(sums.a.zeros, 64U);
+    EXPECT_EQ(sums.b.zeros, 1U);
+    EXPECT_EQ(sums.equal, 1U);
+    EXPECT_FALSE(std::signbit(sums.a.min));
+    sums = measured(0x8000, 0x8000);
+    EXPECT_EQ(sums.a.zeros, 64U);
+    EXPECT_TRUE(std::signbit(sums.a.max));
+    sums = measured(0x8000, 0x3c00);
+    EXPECT_EQ(sums.a.zeros, 63U);
+    EXPECT_EQ(sums.a.min, 0);
+    EXPECT_EQ(sums.a.max, 1);
+    sums = measured(0xbc00, 0x8000);
+    EXPECT_EQ(sums.a.min, -1);
+    EXPECT_EQ(sums.a.max, 0);
   });
 }
 

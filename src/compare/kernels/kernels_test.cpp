@@ -196,6 +196,18 @@ TEST(VectorDiff, NoRtolWillDoWhereTheReferenceIsZero) {
   EXPECT_EQ(sums.max_rel, 1);
 }
 
+// As a float, the record is without limit too.
+TEST(VectorDiff, NoRtolIsMoreThanOneThatNoFloatHolds) {
+  std::vector<float> a(64, 1.0F);
+  const std::vector<float> b(64, 1.0F);
+  a[7] = 0;
+  Sums sums;
+  ASSERT_EQ(
+      kernels::diff(a.data(), b.data(), {64, 0, {1e-5, 1e-3}, {10, 1, 1e42}, {}, false}, sums),
+      64U);
+  EXPECT_EQ(sums.rtol_needed, kInf);
+}
+
 TEST(VectorMoments, AgreeWithThePlainKernel) {
   on_every_target([](const char* target) {
     const Values v = random_values(2048, 9);

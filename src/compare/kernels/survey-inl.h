@@ -43,6 +43,9 @@ struct Line {
 // The bounds of the survey, each a little on the safe side of the exact one.
 template <class T>
 struct Bounds {
+  // A slope without limit would make no number of a zero.
+  static constexpr double kMost = std::numeric_limits<T>::max();
+
   // Where products may fall below the normal numbers, a margin relative to them is none.
   static double guard(const Threshold& limit) {
     constexpr double kTiny = 16.0 * std::numeric_limits<T>::min();
@@ -65,7 +68,8 @@ struct Bounds {
   explicit Bounds(const Tile& tile)
       : below(tile.limit.rtol * (1 - kMargin), tile.limit.atol * (1 - kMargin) - guard(tile.limit)),
         above(tile.limit.rtol * (1 + kMargin), tile.limit.atol * (1 + kMargin) + guard(tile.limit)),
-        needed(tile.best.rtol_needed * (1 - kMargin), below.atol),
+        needed(std::min(tile.best.rtol_needed * (1 - kMargin), kMost),
+               std::isinf(tile.best.rtol_needed) ? tile.best.rtol_needed : below.atol),
         lowest(std::min(below.rtol, needed.rtol), below.atol),
         relative(relative_bound(tile)),
         slack(relative * std::numeric_limits<T>::min() * static_cast<T>(1 << 26)) {}
@@ -124,50 +128,18 @@ struct Plain {
   const T* b;
 };
 
-// The pairs of a tile of f16 or bf16, which are left as floats in `a` and `b`.
-template <bool kBf16>
-struct Halves {
-  using Value = float;
-  using Bits = U16;
-  static constexpr bool kCountsSteps = true;
-  static constexpr uint64_t kStepsMax = kBf16 ? 0x80 : 0x400;  // 0x8000 less the bits of infinity.
-
-  static HWY_INLINE hn::Vec<F32> widened(hn::Vec<U16> words) {
-    if constexpr (kBf16) return bf16_to_float(words);
-    return half_to_float(words);
+// Zero has two signs, so words do not tell all that are equal to it.
+template <class Pairs>
+void count_zeros(const Pairs& pairs, std::size_t count, Survey& found) {
+  const hn::ScalableTag<typename Pairs::Value> d;
+  found.zeros_a = found.zeros_b = found.equal = 0;
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
+    const auto a = hn::LoadU(d, pairs.a + i);
+    const auto b = hn::LoadU(d, pairs.b + i);
+    found.zeros_a += hn::CountTrue(d, hn::Eq(a, hn::Zero(d)));
+    found.zeros_b += hn::CountTrue(d, hn::Eq(b, hn::Zero(d)));
+    found.equal += hn::CountTrue(d, hn::Eq(a, b));
   }
-
-  HWY_INLINE Both<float> load(std::size_t i, hn::Vec<Bits>& steps) const {
-    const hn::Vec<U16> words_a = hn::LoadU(U16(), from_a + i);
-    const hn::Vec<U16> words_b = hn::LoadU(U16(), from_b + i);
-    const Both<float> both{widened(words_a), widened(words_b)};
-    hn::StoreU(both.a, F32(), a + i);
-    hn::StoreU(both.b, F32(), b + i);
-    raise_steps(Bits(), steps, words_a, words_b);
-    return both;
-  }
-
-  // What the walk leaves over.
-  void finish(std::size_t first, std::size_t count) const {
-    const auto widen = [](const uint16_t* in, float* out)
-                           HWY_ATTR { hn::StoreU(widened(hn::LoadU(U16(), in)), F32(), out); };
-    each_vector(from_a + first, count - first, a + first, widen);
-    each_vector(from_b + first, count - first, b + first, widen);
-  }
-
-  const uint16_t* from_a;
-  const uint16_t* from_b;
-  float* a;
-  float* b;
-};
-
-template <class T>
-uint64_t zeros_among(const T* values, std::size_t count) {
-  const hn::ScalableTag<T> d;
-  uint64_t zeros = 0;
-  for (std::size_t i = 0; i < count; i += hn::Lanes(d))
-    zeros += hn::CountTrue(d, hn::Eq(hn::LoadU(d, values + i), hn::Zero(d)));
-  return zeros;
 }
 
 // Fetches an element of the next tile. The survey fetches the first half of these, the sums the
@@ -178,11 +150,10 @@ HWY_INLINE void fetch(const Ahead& ahead, std::size_t at) {
 }
 
 // Where few elements come near to a bound, a vector without any is left early. Where many do, that
-// would be a guess that fails too often: all vectors are then looked at alike. The pairs come by
-// value, so that what is stored cannot change where they lie.
-template <bool kCrowded, class Pairs>
-Survey survey(const Pairs pairs, std::size_t count, const Tile& tile) {
-  using T = typename Pairs::Value;
+// would be a guess that fails too often: all vectors are then looked at alike.
+template <bool kCrowded, class T>
+Survey survey(const Plain<T> pairs, std::size_t count, const Tile& tile) {
+  using Pairs = Plain<T>;
   const hn::ScalableTag<T> d;
   const hn::RebindToSigned<decltype(d)> bits;  // Sizes order like integers, and NaN comes last.
   const Bounds<T> bounds(tile);
@@ -234,9 +205,7 @@ Survey survey(const Pairs pairs, std::size_t count, const Tile& tile) {
                0,
                0,
                Pairs::kCountsSteps ? known_steps(words, steps, Pairs::kStepsMax) : kStepsUnknown};
-  if (lowest(smallest) > 0) return found;
-  found.zeros_a = zeros_among(pairs.a, count);
-  found.zeros_b = zeros_among(pairs.b, count);
+  if (lowest(smallest) <= 0) count_zeros(pairs, count, found);
   return found;
 }
 

@@ -22,7 +22,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compare/kernels/survey-inl.h"
+#include "compare/kernels/halves-inl.h"
 #include "compare/kernels/tile.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -177,7 +177,7 @@ Survey survey(const Halves<kBf16> pairs, std::size_t count, const Tile& tile) {
       equal,
       0,
       0,
-      known_steps(words, steps, 0x8000 - pairs.kInfinity)};
+      known_steps(hn::GetLane(hn::MaxOfLanes(words, steps)), 0x8000 - pairs.kInfinity)};
   if (a.zero || b.zero) count_zeros(pairs, count, found);
   return found;
 }

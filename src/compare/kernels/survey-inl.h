@@ -96,10 +96,8 @@ HWY_INLINE void raise_steps(D d, hn::Vec<D>& most, hn::Vec<D> a, hn::Vec<D> b) {
   const auto apart = hn::Abs(hn::Sub(hn::BitCast(bits, a), hn::BitCast(bits, b)));
   most = hn::Max(most, hn::BitCast(d, apart));
 }
-template <class D>
-HWY_INLINE uint64_t known_steps(D d, hn::Vec<D> found, uint64_t most) {
-  const uint64_t steps = largest_lane(d, found);
-  return steps <= most ? steps : kStepsUnknown;
+inline uint64_t known_steps(uint64_t found, uint64_t most) {
+  return found <= most ? found : kStepsUnknown;
 }
 
 template <class T>
@@ -204,7 +202,8 @@ Survey survey(const Plain<T> pairs, std::size_t count, const Tile& tile) {
                equal,
                0,
                0,
-               Pairs::kCountsSteps ? known_steps(words, steps, Pairs::kStepsMax) : kStepsUnknown};
+               Pairs::kCountsSteps ? known_steps(largest_lane(words, steps), Pairs::kStepsMax)
+                                   : kStepsUnknown};
   if (lowest(smallest) <= 0) count_zeros(pairs, count, found);
   return found;
 }

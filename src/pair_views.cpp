@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "align/part_note.h"
 #include "align/rope_rows.h"
+#include "align/view.h"
 #include "base/checked_math.h"
 #include "base/text.h"
 #include "match/canonical.h"
@@ -11,6 +13,8 @@
 
 namespace tensordiff {
 namespace {
+
+constexpr std::ptrdiff_t kPeersLooked = 100;  // Before a pair and behind it: a few layers.
 
 bool is_of_experts(const Tensor& tensor) { return tensor.name.find("expert") != std::string::npos; }
 
@@ -81,6 +85,43 @@ bool may_differ_in_rope_rows(const Sides& sides, const Pair& which) {
   return name && (name->role == "q" || name->role == "k");
 }
 
+// A name without its numbers: the same for the same step of other layers.
+std::string kind_of(const std::string& name) {
+  std::string kind;
+  for (const char c : name)
+    if (c < '0' || c > '9')
+      kind += c;
+    else if (kind.empty() || kind.back() != '#')
+      kind += '#';
+  return kind;
+}
+
+bool same_kind(const Tensor& x, const Tensor& y) {
+  return x.view.shape == y.view.shape && x.fault.empty() && y.fault.empty() && x.shards.empty() &&
+         y.shards.empty() && kind_of(x.name) == kind_of(y.name);
+}
+
+// How the nearest pair of the same kind, in another layer, is brought to one layout; nothing where
+// the values of none confirm one.
+std::optional<Plan> plan_of_peer(const Sides& sides, const Pair& which, const Request& request) {
+  const std::vector<Pair>& pairs = sides.matching.pairs;
+  const auto self = std::ranges::find_if(pairs, [&](const Pair& pair) { return &pair == &which; });
+  const auto at = self - pairs.begin();
+  for (std::ptrdiff_t step = 1; step <= kPeersLooked; ++step) {
+    for (const std::ptrdiff_t index : {at - step, at + step}) {
+      if (self == pairs.end() || index < 0 || index >= std::ssize(pairs)) continue;
+      const Pair& peer = pairs[static_cast<std::size_t>(index)];
+      const Tensor &a = sides.a.tensors[peer.a], &b = sides.b.tensors[peer.b];
+      if (peer.section_a || peer.section_b || !same_kind(a, sides.a.tensors[which.a]) ||
+          !same_kind(b, sides.b.tensors[which.b]))
+        continue;
+      Result<AlignedPair> aligned = align(a.view, b.view, request.align);
+      if (aligned.ok() && aligned.value().note.empty()) return std::move(aligned).value().steps;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching,
@@ -89,7 +130,7 @@ Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching,
     return !pair.section_a && !pair.section_b &&
            shows_all_ranks(a.tensors[pair.a], b.tensors[pair.b]);
   };
-  return {a, b, !request.shape_only && std::ranges::any_of(matching.pairs, shows)};
+  return {a, b, matching, !request.shape_only && std::ranges::any_of(matching.pairs, shows)};
 }
 
 Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const Request& request) {
@@ -100,6 +141,10 @@ Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const R
   if (const Dims* dims = dims_of(sides, which, request))
     return align_named(a, b, *dims).in(fmt::format("--dims '{}'", dims->text));
   AlignedPair pair = TRY(align(a, b, request.align));
+  if (!is_part && pair.note == kNotConfirmed) {
+    const std::optional<Plan> plan = plan_of_peer(sides, which, request);
+    if (plan) pair = carry_out(*plan, a.shards[0], b.shards[0]);
+  }
   if (request.align.enabled && may_differ_in_rope_rows(sides, which))
     if (std::optional<AlignedPair> turned = with_rope_rows(pair)) return std::move(*turned);
   return pair;

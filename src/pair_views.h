@@ -10,6 +10,7 @@ namespace tensordiff {
 struct Sides {
   const Catalog& a;
   const Catalog& b;
+  const Matching& matching;
   // Whether some tensor lies in pieces on all ranks: no rank repeats another one then, but that
   // neighbours may share the heads of keys and values that are too few for them.
   bool all_ranks = false;

@@ -58,5 +58,29 @@ TEST(Sides, LearnOfRanksFromValuesUnlessOnlyShapesCount) {
   EXPECT_FALSE(sides_of(whole, ranks, matching, Request()).all_ranks);
 }
 
+// Where as many tokens are there as features, shapes leave it open which axis is which, and values
+// do where heads changed places. The same step of other layers tells.
+TEST(AlignedViews, AreLikeThoseOfOtherLayers) {
+  Catalog a, b;
+  for (unsigned layer = 0; layer < 3; ++layer) {
+    const View heads = noise_view({3, 12, 4}, layer + 1);
+    const std::string name = fmt::format("{}_value_final", layer);
+    a.tensors.push_back({name, heads, ""});
+    View flat = permuted(heads, std::vector<uint64_t>{1, 0, 2});
+    if (layer == 1) {
+      const View parts[] = {narrowed(flat, 1, 1, 1), narrowed(flat, 1, 0, 1),
+                            narrowed(flat, 1, 2, 1)};
+      flat = concatenated(parts, 1);
+    }
+    b.tensors.push_back({name, stored_as(flat, {12, 12}), ""});
+  }
+  const Report report = compare_catalogs(std::move(a), std::move(b));
+  ASSERT_EQ(report.pairs.size(), 3U);
+  EXPECT_EQ(report.pairs[0].comparison.status, Status::equal);
+  EXPECT_EQ(report.pairs[1].comparison.status, Status::different);
+  EXPECT_EQ(report.pairs[1].steps, report.pairs[0].steps);
+  EXPECT_FALSE(report.pairs[1].steps.empty());
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -44,22 +44,6 @@ View blank(const Shape& shape) {
   return View{DType::u8, false, shape, {std::move(part)}};
 }
 
-AlignedPair carry_out(const Plan& plan, View a, View b) {
-  AlignedPair pair{std::move(a), std::move(b), plan, ""};
-  for (const Step& step : plan) {
-    View& view = step.side == 'a' ? pair.a : pair.b;
-    const Shape before = view.shape;
-    view = apply(step, std::move(view));
-    if (step.op == ops::kFlatten)
-      pair.note = "no axes in common: compared element by element in the order they are stored";
-    if (step.op != ops::kTruncate && step.op != ops::kSelect) continue;
-    if (!pair.note.empty()) pair.note += "; ";
-    pair.note += part_note(step, before[step.argument[0]]);
-  }
-  assert(pair.a.shape == pair.b.shape);
-  return pair;
-}
-
 // Which position of a meets which of b, in a form that does not depend on how the plan is written:
 // axes as (position step in a, in b, size), the slowest of a first, those that run on merged.
 using Correspondence = std::vector<std::array<uint64_t, 3>>;
@@ -237,7 +221,7 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
   const double most = disagreement_max(candidates[0].a->view.elements(), candidates.size());
   if (least > most) {
     AlignedPair pair = carry_out(candidates[0]);
-    add_note(pair, "layout not confirmed by values");
+    add_note(pair, kNotConfirmed);
     return pair;
   }
   const auto as_good = [&](double value) {
@@ -248,7 +232,7 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
   AlignedPair pair = carry_out(chosen);
   const bool same_wholes = chosen.a == candidates[0].a && chosen.b == candidates[0].b;
   if (least > kNothingUnexplained && std::ranges::count_if(disagreements, as_good) > 1)
-    add_note(pair, "layout not confirmed by values");
+    add_note(pair, kNotConfirmed);
   else if (found > 0 && (same_wholes || moves_axes(chosen.plan)) &&
            candidates[0].evidence == Evidence::none)
     add_note(pair, kOtherOrder);
@@ -281,6 +265,22 @@ std::string shapes_text(const Operand& operand) {
 }
 
 }  // namespace
+
+AlignedPair carry_out(const Plan& plan, View a, View b) {
+  AlignedPair pair{std::move(a), std::move(b), plan, ""};
+  for (const Step& step : plan) {
+    View& view = step.side == 'a' ? pair.a : pair.b;
+    const Shape before = view.shape;
+    view = apply(step, std::move(view));
+    if (step.op == ops::kFlatten)
+      pair.note = "no axes in common: compared element by element in the order they are stored";
+    if (step.op != ops::kTruncate && step.op != ops::kSelect) continue;
+    if (!pair.note.empty()) pair.note += "; ";
+    pair.note += part_note(step, before[step.argument[0]]);
+  }
+  assert(pair.a.shape == pair.b.shape);
+  return pair;
+}
 
 Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions& options) {
   const Wholes wholes_a = TRY(wholes_of('a', a).in("a"));

@@ -16,6 +16,9 @@ std::string part_note(const Step& step, uint64_t size);
 inline constexpr std::string_view kOtherOrder =
     "the shapes fit as they are, but the values only with the axes in another order";
 
+// That the values speak for no reading of the shapes, or for several alike.
+inline constexpr std::string_view kNotConfirmed = "layout not confirmed by values";
+
 // Whether the message of a pair has such a note.
 bool tells_of_a_part(std::string_view message);
 

@@ -38,4 +38,7 @@ View summed(std::span<const View> views);
 // What a step says, done. Not for those that put ranks together: see align/whole.h.
 View apply(const Step& step, View view);
 
+// All steps of a plan, with a note of what they leave out. The shapes are those it was made for.
+AlignedPair carry_out(const Plan& plan, View a, View b);
+
 }  // namespace tensordiff

@@ -14,7 +14,6 @@ namespace tensordiff {
 namespace {
 
 constexpr double kCarriedGrowth = 5;  // At most, of a step that only carries an error on.
-constexpr double kRoundoffs = 64;
 constexpr double kSuspicious = 1.2;
 constexpr uint64_t kTokensGlanced = 16;
 constexpr uint64_t kFeaturesGlanced = 64;
@@ -99,6 +98,34 @@ std::vector<double> unrelated_tokens(const Run& run, const Site& site) {
   return shares;
 }
 
+// Whether the stream gets no more of a step than what its branch gives, which is in the dumps.
+bool inside_branch(const Run& run, const Site& site) {
+  if (site.role >= Role::query && site.role <= Role::attention)
+    return find_role(run, site, Role::attention_output) != nullptr;
+  return site.role >= Role::gate && site.role <= Role::activation &&
+         find_role(run, site, Role::mlp_output) != nullptr;
+}
+
+// What a step that reads the residual stream may have got through it: what was computed in this
+// layer and in the one before. Nothing for other steps.
+std::vector<const Site*> added_to_stream(const Run& run, const Site& site) {
+  std::vector<const Site*> added;
+  if (!is_norm(site.role) && site.role != Role::block_output) return added;
+  for (const Site& other : run.sites) {
+    if (&other == &site) break;
+    const bool recent =
+        other.layer == site.layer || !site.layer || !other.layer || *other.layer + 1 == *site.layer;
+    if (recent && other.role != Role::setting && !inside_branch(run, other))
+      added.push_back(&other);
+  }
+  return added;
+}
+
+bool same_statistics(const Stats& x, const Stats& y) {
+  return x.finite == y.finite && x.zeros == y.zeros && x.min == y.min && x.max == y.max &&
+         x.norm == y.norm && x.min < x.max;
+}
+
 // As many zeros of b's own as it takes for a token of them.
 bool may_have_blanks(const Run& run, const Site& site) {
   const Comparison& found = site.comparison;
@@ -112,24 +139,6 @@ std::vector<bool> blanks(const Run& run, const View& view) {
   for (uint64_t row = 0; matrix.ok() && row < matrix.value().rows(); ++row)
     blank.push_back(norm(matrix.value().row(row)) == 0);
   return blank;
-}
-
-// Tokens that b leaves empty, and that neither a nor what b computes them from does. No error that
-// comes in does that.
-std::vector<uint64_t> blank_tokens(const Run& run, const Site& site) {
-  if (site.inputs.empty() || !may_have_blanks(run, site)) return {};
-  std::vector<bool> blank = blanks(run, site.views.b);
-  const auto drop = [&](const View& view) {
-    const std::vector<bool> other = blanks(run, view);
-    for (std::size_t i = 0; i < std::min(blank.size(), other.size()); ++i)
-      if (other[i]) blank[i] = false;
-  };
-  drop(site.views.a);
-  for (const std::size_t input : site.inputs) drop(run.sites[input].views.b);
-  std::vector<uint64_t> tokens;
-  for (uint64_t i = 0; i < blank.size(); ++i)
-    if (blank[i]) tokens.push_back(i);
-  return tokens;
 }
 
 // Steps that compute each token from the same token of one input.
@@ -178,22 +187,29 @@ bool has_own_size(const Case& it, const Explanation& explanation) {
 
 double carried_into(const Run& run, const Site& site) {
   double level = site.error_in;
-  if (!is_norm(site.role) && site.role != Role::block_output) return level;
-  for (const Site& other : run.sites) {
-    if (&other == &site) break;
-    const bool recent =
-        other.layer == site.layer || !site.layer || !other.layer || *other.layer + 1 == *site.layer;
-    if (recent && other.role != Role::setting) level = std::max(level, other.error);
-  }
+  for (const Site* other : added_to_stream(run, site)) level = std::max(level, other->error);
   return level;
 }
 
 double most_carried(const Run& run, const Site& site) {
-  return kCarriedGrowth * carried_into(run, site) + kRoundoffs * site.roundoff;
+  return std::hypot(kCarriedGrowth * carried_into(run, site), site.budget);
+}
+
+const Site* held_before(const Run& run, const Site& site) {
+  for (const Site& other : run.sites) {
+    if (&other == &site) break;
+    if (other.role == site.role && other.layer != site.layer && other.compared() &&
+        same_statistics(other.comparison.b, site.comparison.b) &&
+        !same_statistics(other.comparison.a, site.comparison.a))
+      return &other;
+  }
+  return nullptr;
 }
 
 bool worth_a_look(const Run& run, const Site& site) {
-  if (site.error > kSuspicious * carried_into(run, site) || may_have_blanks(run, site)) return true;
+  if (site.error > kSuspicious * carried_into(run, site) || may_have_blanks(run, site) ||
+      held_before(run, site))
+    return true;
   const double size = site.comparison.diff.norm_ratio.value_or(1);
   double least = 1, most = 1;
   for (const std::size_t input : site.inputs) {
@@ -244,9 +260,26 @@ bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& e
   return accepted(it, explanation) && !explains_input(it, diagnosis);
 }
 
+std::vector<uint64_t> blank_tokens(const Run& run, const Site& site) {
+  const std::vector<const Site*> stream = added_to_stream(run, site);
+  if ((site.inputs.empty() && stream.empty()) || !may_have_blanks(run, site)) return {};
+  std::vector<bool> blank = blanks(run, site.views.b);
+  const auto drop = [&](const View& view) {
+    const std::vector<bool> other = blanks(run, view);
+    for (std::size_t i = 0; i < std::min(blank.size(), other.size()); ++i)
+      if (other[i]) blank[i] = false;
+  };
+  drop(site.views.a);
+  for (const std::size_t input : site.inputs) drop(run.sites[input].views.b);
+  for (const Site* added : stream) drop(added->views.b);
+  std::vector<uint64_t> tokens;
+  for (uint64_t i = 0; i < blank.size(); ++i)
+    if (blank[i]) tokens.push_back(i);
+  return tokens;
+}
+
 Outgrown outgrown_tokens(const Run& run, const Site& site) {
-  Outgrown result{blank_tokens(run, site), false};
-  if (!result.tokens.empty()) return result;
+  Outgrown result;
   if (!of_one_input(site) || site.error < kErrorGrown * site.error_in) return result;
   const double usual = usual_growth(run, site);
   const std::vector<double> out = unrelated_tokens(run, site);
@@ -270,15 +303,15 @@ Outgrown outgrown_tokens(const Run& run, const Site& site) {
   return result;
 }
 
-Explanation outgrown_region(const Case& it, const Outgrown& outgrown) {
+Explanation region_of(const Case& it, const std::vector<uint64_t>& tokens) {
   Explanation result;
   result.text = fmt::format("what did not come in is confined to tokens {} of {}",
-                            ranges_text(outgrown.tokens), it.a.rows());
-  result.parameters = {{"axis", std::string("tokens")}, {"slices", outgrown.tokens}};
+                            ranges_text(tokens), it.a.rows());
+  result.parameters = {{"axis", std::string("tokens")}, {"slices", tokens}};
   double outside = 0;
   for (uint64_t row = 0; row < it.a.rows(); ++row) {
     const double gap = distance(it.a.row(row), it.b.row(row));
-    if (!std::ranges::binary_search(outgrown.tokens, row)) outside += gap * gap;
+    if (!std::ranges::binary_search(tokens, row)) outside += gap * gap;
   }
   result.after = it.norm_a > 0 ? std::sqrt(outside) / it.norm_a : 0;
   result.confidence = 0.8;

@@ -18,6 +18,10 @@ inline constexpr double kStandsOut = 3;
 // of another size.
 bool worth_a_look(const Run& run, const Site& site);
 
+// An earlier step, of another layer, of which b seems to hold the same as of this one, and a does
+// not: their statistics are the same.
+const Site* held_before(const Run& run, const Site& site);
+
 // The error that comes into a step, through the residual stream as well.
 double carried_into(const Run& run, const Site& site);
 
@@ -27,6 +31,9 @@ double most_carried(const Run& run, const Site& site);
 
 // The values of a pair without what its replays need; nothing where they cannot be read.
 std::optional<Case> values_of(const Run& run, const Site& site);
+
+// Whether the first tokens, which replays are computed from, have the error of the whole tensor.
+bool shown_at_start(const Run& run, const Site& site);
 
 // A step at a glance: what explains nothing of a part need not be tried on the whole.
 class Glance {
@@ -46,6 +53,10 @@ double most_left(const Case& it, const Explanation& explanation);
 // Whether an explanation of a step whose inputs differ tells of a mistake made there.
 bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation);
 
+// Tokens that b leaves empty, and that neither a nor what b computes them from does. No error that
+// comes in does that.
+std::vector<uint64_t> blank_tokens(const Run& run, const Site& site);
+
 // Tokens that are off by far more than what comes in, and more than at steps of this kind. None
 // where no step made them so.
 struct Outgrown {
@@ -54,7 +65,7 @@ struct Outgrown {
 };
 Outgrown outgrown_tokens(const Run& run, const Site& site);
 
-// That the difference which did not come in is confined to these.
-Explanation outgrown_region(const Case& it, const Outgrown& outgrown);
+// That the difference which did not come in is confined to these tokens.
+Explanation region_of(const Case& it, const std::vector<uint64_t>& tokens);
 
 }  // namespace tensordiff

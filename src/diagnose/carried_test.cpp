@@ -139,13 +139,14 @@ TEST(Carried, FindsWhatIsFarBeyondWhatComesIn) {
   }
 }
 
-// The next divergence behind a mask that is missing in layer 0, with `stages` not dumped.
-std::string next_behind(const ToyMistakes& two, std::string_view hidden, DType dtype) {
+// The next divergence behind a mask that is missing in layer 0, with a stage not dumped.
+std::string next_behind(std::vector<ToyMistakes> mistakes, std::string_view hidden, DType dtype) {
   ToyModel model({}, 6);
   ToyMistakes one;
   one.layer = 0;
   one.masked = false;
-  auto a = model.run(DType::f32, false, {}), b = model.run(dtype, true, {one, two});
+  mistakes.push_back(one);
+  auto a = model.run(DType::f32, false, {}), b = model.run(dtype, true, mistakes);
   const auto is_hidden = [&](const ToyModel::Dump& dump) { return dump.stage == hidden; };
   std::erase_if(a, is_hidden);
   std::erase_if(b, is_hidden);
@@ -167,7 +168,37 @@ TEST(Carried, FindsTokensThatAreLeftEmpty) {
   two.after["key"] =
       each(width, [&](double x, uint64_t row, auto) { return row + 3 >= shape.tokens ? 0 : x; });
   for (const DType dtype : {DType::f32, DType::bf16})
-    EXPECT_EQ(next_behind(two, "output", dtype), "2_key region");
+    EXPECT_EQ(next_behind({two}, "output", dtype), "2_key region");
+}
+
+TEST(Carried, FindsTokensThatANormLeavesEmpty) {
+  const ToyShape shape;
+  ToyMistakes two;
+  two.layer = 2;
+  two.after["post_ln_pre_attn"] = each(
+      shape.width(), [&](double x, uint64_t row, auto) { return row + 3 >= shape.tokens ? 0 : x; });
+  for (const DType dtype : {DType::f32, DType::bf16})
+    EXPECT_EQ(next_behind({two}, "output", dtype), "2_post_ln_pre_attn region");
+}
+
+TEST(Carried, FindsANormThatIsTurnedRound) {
+  ToyMistakes two;
+  two.layer = 2;
+  two.after["post_ln_pre_attn"] = each(ToyShape{}.width(), [](double x, auto, auto) { return -x; });
+  for (const DType dtype : {DType::f32, DType::bf16})
+    EXPECT_EQ(next_behind({two}, "output", dtype), "2_post_ln_pre_attn scale");
+}
+
+// What b holds twice is wrong once, however far it is from a.
+TEST(Carried, FindsWhatIsLeftFromTheLayerBefore) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Values kept;
+    ToyMistakes before, stale;
+    before.layer = 1, stale.layer = 2;
+    before.after["key"] = [&](Values& values) { kept = values; };
+    stale.after["key"] = [&](Values& values) { values = kept; };
+    EXPECT_EQ(next_behind({before, stale}, "output", dtype), "2_key other_tensor");
+  }
 }
 
 // Without the stream a norm is not computed again, but its size is its own.
@@ -176,7 +207,7 @@ TEST(Carried, FindsANormOfAnotherSize) {
   two.layer = 2;
   two.plus = 1;
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
-    EXPECT_EQ(next_behind(two, "output", dtype), "2_post_ln_pre_attn norm_weight");
+    EXPECT_EQ(next_behind({two}, "output", dtype), "2_post_ln_pre_attn norm_weight");
 }
 
 TEST(Explain, TellsOfNoStepThatOnlyCarries) {

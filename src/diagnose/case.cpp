@@ -55,6 +55,11 @@ void measure(Case& it) {
   it.before = it.norm_a > 0 ? distance(it.a.values, it.b.values) / it.norm_a : 1;
 }
 
+bool shown_at_start(const Run& run, const Site& site) {
+  const std::optional<Case> start = read_case(run, site, 0);
+  return start && start->before >= kShown * site.error;
+}
+
 std::optional<Case> values_of(const Run& run, const Site& site) {
   if (!site.compared()) return std::nullopt;
   std::optional<Case> start = read_case(run, site, 0);
@@ -80,7 +85,8 @@ std::optional<Case> make_case(const Run& run, const Site& site) {
 }
 
 double left_by(const Case& it, const Matrix& model) {
-  return it.norm_a > 0 ? distance(it.b.values, model.values) / it.norm_a : 1;
+  const bool whole = model.values.size() == it.b.values.size();
+  return whole && it.norm_a > 0 ? distance(it.b.values, model.values) / it.norm_a : 1;
 }
 
 Explanation explained_by(const Case& it, Matrix model) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "base/parallel.h"
 #include "base/text.h"
@@ -25,7 +26,10 @@ constexpr std::size_t kConventionsMax = 1024;
 constexpr std::size_t kLooksMax = 96;  // Sites with bad inputs that a alone can tell something of.
 // A convention is undone by what reads it: the error there is that before, grown as noise grows.
 constexpr double kGrowthBehind = 4;
-constexpr double kRoundoffsBehind = 4;
+// Sums of narrow types are rounded once at the end; those of float32 at every step.
+constexpr double kRoundoffsBehind = 1;
+constexpr double kRoundoffsBehindWide = 16;
+constexpr double kWide = 1e-6;
 constexpr double kGrowthOfLayout =
     1.2;  // At least: another layout is farther off than what comes in.
 
@@ -97,29 +101,61 @@ bool gone_behind(const Run& run, const Site& site) {
   const Site* reader = reader_of(run, site);
   if (!reader || reader->bug()) return false;
   if (before && site.error < kGrowthOfLayout * before->error) return false;
-  const double level = (before ? before->error : 0) + kRoundoffsBehind * reader->roundoff;
+  const double rounded = reader->roundoff < kWide ? kRoundoffsBehindWide : kRoundoffsBehind;
+  const double level = (before ? before->error : 0) + rounded * reader->roundoff;
   return reader->error <= kGrowthBehind * level;
 }
 
-// A layout that differs at a step and is gone behind it is a convention.
-void forgive_conventions(Run& run, const DiagnoseOptions& options, Insight& insight) {
-  std::vector<Site*> sites;
+// Explains sites by layouts alone. Those that `why` tells a reason of are conventions.
+void forgive(const Run& run, const DiagnoseOptions& options, const std::vector<Site*>& sites,
+             const std::function<std::string_view(const Site&, const Finding&)>& why,
+             Insight& insight) {
   std::vector<Task> tasks;
-  for (Site& site : run.sites) {
-    if (!site.bug() || !gone_behind(run, site) || tasks.size() == kConventionsMax) continue;
-    sites.push_back(&site);
-    tasks.push_back({&site, [](const Diagnosis& d) { return d.layout; }});
+  for (const Site* site : sites)
+    tasks.push_back({site, [](const Diagnosis& d) { return d.layout; }});
+  Insight found;
+  explain_all(run, options, tasks, found);
+  for (Site* site : sites) {
+    const auto finding = std::ranges::find(found.findings, site->pair, &Finding::pair);
+    if (finding == found.findings.end()) continue;
+    const std::string_view reason = why(*site, *finding);
+    if (reason.empty()) continue;
+    site->verdict = Verdict::precision;
+    site->created = false;
+    finding->convention = true;
+    finding->explanation += fmt::format("; a layout convention: {}", reason);
+    insight.findings.push_back(std::move(*finding));
   }
-  const std::vector<bool> explained = explain_all(run, options, tasks, insight);
-  for (std::size_t i = 0; i < sites.size(); ++i) {
-    if (!explained[i]) continue;
-    sites[i]->verdict = Verdict::precision;
-    sites[i]->created = false;
-  }
-  for (Finding& finding : insight.findings) {
-    finding.convention = true;
-    finding.explanation += "; a layout convention: what reads it agrees all the same";
-  }
+  std::ranges::move(found.trials, std::back_inserter(insight.trials));
+}
+
+// A layout that differs at a step and is gone behind it is a convention; and so it is in layers
+// where what reads it is wrong.
+void forgive_conventions(Run& run, const DiagnoseOptions& options, Insight& insight) {
+  std::vector<Site*> gone, others;
+  for (Site& site : run.sites)
+    if (site.bug() && gone_behind(run, site) && gone.size() < kConventionsMax)
+      gone.push_back(&site);
+  std::set<std::pair<Role, std::string>> known;
+  forgive(
+      run, options, gone,
+      [&](const Site& site, const Finding& finding) {
+        known.emplace(site.role, finding.explanation);
+        return "what reads it agrees all the same";
+      },
+      insight);
+  for (Site& site : run.sites)
+    if (site.bug() && others.size() < kConventionsMax &&
+        std::ranges::any_of(known, [&](const auto& each) { return each.first == site.role; }))
+      others.push_back(&site);
+  forgive(
+      run, options, others,
+      [&](const Site& site, const Finding& finding) {
+        return known.contains({site.role, finding.explanation})
+                   ? "what reads it agrees all the same in other layers"
+                   : "";
+      },
+      insight);
 }
 
 // What the ranks of b hold adds up to a, so that it was compared as a sum. Where the next step then

@@ -62,21 +62,24 @@ TEST(Diagnosis, NamesEveryMistakeUnderTheNoiseOfBfloat16) {
     for (unsigned seed = 21; seed <= 20 + seeds(); ++seed) expect_found(example, DType::bf16, seed);
 }
 
-TEST(Diagnosis, CallsALayoutThatCancelsAConvention) {
-  ToyShape shape;
-  ToyModel model(shape, 5);
+// Both q and k of each head with halves in place of pairs: their products are the same.
+ToyMistakes in_pairs(uint64_t layer) {
   ToyMistakes same;
-  same.layer = 1;
-  // Both q and k of each head with halves in place of pairs: their products are the same.
-  const auto pairs = [=](Values& values) {
-    const Values old = values;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const uint64_t at = i % shape.dim;
-      values[i] = old[i - at + at / 2 + at % 2 * (shape.dim / 2)];
-    }
-  };
-  same.after["query_final"] = pairs;
-  same.after["key_final"] = pairs;
+  same.layer = layer;
+  for (const char* stage : {"query_final", "key_final"})
+    same.after[stage] = [dim = ToyShape{}.dim](Values& values) {
+      const Values old = values;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const uint64_t at = i % dim;
+        values[i] = old[i - at + at / 2 + at % 2 * (dim / 2)];
+      }
+    };
+  return same;
+}
+
+TEST(Diagnosis, CallsALayoutThatCancelsAConvention) {
+  ToyModel model({}, 5);
+  const ToyMistakes same = in_pairs(1);
   const auto a = model.run(DType::f32, false, {});
   const auto b = model.run(DType::f32, true, {same});
   const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
@@ -88,6 +91,19 @@ TEST(Diagnosis, CallsALayoutThatCancelsAConvention) {
     EXPECT_EQ(finding.code, "interleave");
     EXPECT_TRUE(finding.convention);
   }
+}
+
+// Where attention is wrong in one layer, the layout before it is the convention of the others.
+TEST(Diagnosis, BlamesNoConventionForAMistakeBehindIt) {
+  ToyModel model({}, 5);
+  std::vector<ToyMistakes> made = {in_pairs(0), in_pairs(1), in_pairs(2)};
+  made[1].after["post_attn"] = each(ToyShape{}.width(), [](double x, auto, auto) { return 2 * x; });
+  const auto a = model.run(DType::f32, false, {}), b = model.run(DType::f32, true, made);
+  const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
+  const Insight insight = diagnose(sites, {});
+  SCOPED_TRACE(describe(insight, sites));
+  ASSERT_TRUE(insight.first.has_value());
+  EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
 }
 
 // What rounding leaves over many layers exceeds the tolerance somewhere, and is said to be noise.
@@ -166,6 +182,58 @@ TEST(Diagnosis, KnowsAnotherTensor) {
     EXPECT_EQ(insight.findings.at(0).code, "other_tensor");
     EXPECT_EQ(std::get<std::string>(insight.findings[0].parameters[0].value), "0_post_mlp");
   }
+}
+
+// Of many tokens only a few are computed again: two that changed places must be among them.
+TEST(Diagnosis, SeesTwoTokensOfManyThatChangedPlaces) {
+  ToyShape shape;
+  shape.tokens = 61;
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const uint64_t token : {1, 17, 43, 59}) {
+      ToyModel model(shape, 4);
+      ToyMistakes swapped;
+      swapped.after["post_attn"] = moved(shape.width(), [&](uint64_t row, uint64_t i) {
+        const uint64_t from = row == token ? token + 1 : row == token + 1 ? token : row;
+        return from * shape.width() + i;
+      });
+      const auto a = model.run(DType::f32, false, {}), b = model.run(dtype, true, {swapped});
+      const std::vector<Site> sites = sites_of(a, DType::f32, b, dtype);
+      const Insight insight = diagnose(sites, {});
+      ASSERT_TRUE(insight.first) << name_of(dtype) << " " << token;
+      EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
+      EXPECT_EQ(insight.findings.at(0).code, "row_permutation");
+    }
+}
+
+// A model without RoPE whose queries are those of the layer before: they are no rotation of what
+// goes in, and are not called one.
+TEST(Diagnosis, CallsNothingARotationThatIsNone) {
+  const ToyShape shape;
+  Values flat, kept;
+  const auto unturned = [&](uint64_t layer, bool stale) {
+    ToyMistakes made;
+    made.layer = layer;
+    made.after["query"] = [&](Values& values) { flat = values; };
+    made.after["query_final"] = [&, stale](Values& values) {
+      for (uint64_t row = 0; row < shape.tokens; ++row)
+        for (uint64_t i = 0; i < shape.width(); ++i)
+          values[(i / shape.dim * shape.tokens + row) * shape.dim + i % shape.dim] =
+              flat[row * shape.width() + i];
+      if (stale)
+        values = kept;
+      else
+        kept = values;
+    };
+    return made;
+  };
+  ToyModel model(shape, 4);
+  const auto a = model.run(DType::f32, false, {unturned(0, false), unturned(1, false)});
+  const auto b = model.run(DType::f32, true, {unturned(0, false), unturned(1, true)});
+  const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
+  const Insight insight = diagnose(sites, {});
+  ASSERT_TRUE(insight.first);
+  EXPECT_EQ(sites[insight.first->pair].name_a, "1_query_final");
+  EXPECT_EQ(insight.findings.at(0).code, "other_tensor");
 }
 
 TEST(Diagnosis, KnowsQuantizationOfActivations) {

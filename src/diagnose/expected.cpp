@@ -4,7 +4,9 @@
 
 #include "diagnose/activation.h"
 #include "diagnose/attention.h"
+#include "diagnose/carried.h"
 #include "diagnose/fit.h"
+#include "diagnose/linear_replay.h"
 #include "diagnose/norm_replay.h"
 #include "diagnose/norms.h"
 #include "diagnose/rotation.h"
@@ -14,8 +16,6 @@ namespace {
 
 constexpr uint64_t kTokensRead = 16;  // Of every step behind a mistake.
 constexpr double kNoiseRoundoffs = 16;
-// What the same epsilon makes of tokens of another size.
-constexpr double kEpsilonMin = 1e-3;
 // Angles of far positions are off by more than rounding.
 constexpr double kTurnMin = 1e-3;
 
@@ -99,9 +99,16 @@ std::optional<Expected> normalised(const Run& run, const Site& site) {
   std::optional<NormReplay> norm = replay_norm(run, site);
   if (!norm) return std::nullopt;
   Expected result = judged(std::move(norm->made), std::move(norm->b), norm->own,
-                           std::max(kEpsilonMin, kNoiseRoundoffs * site.roundoff));
+                           std::max(norm->size_left, kNoiseRoundoffs * site.roundoff));
   if (norm->alone) result.left = 1;
   return result;
+}
+
+std::optional<Expected> multiplied(const Run& run, const Site& site) {
+  const std::optional<Case> it = run.weights.empty() ? std::nullopt : values_of(run, site);
+  if (!it) return std::nullopt;
+  std::optional<Expected> projected = expect_projection(*it);
+  return projected ? std::move(projected) : expect_mlp(*it);
 }
 
 }  // namespace
@@ -121,7 +128,7 @@ std::optional<Expected> expected_of(const Run& run, const Site& site) {
     case Role::block_output:
       return stream_summed(run, site);
     default:
-      return is_norm(site.role) ? normalised(run, site) : std::nullopt;
+      return is_norm(site.role) ? normalised(run, site) : multiplied(run, site);
   }
 }
 

@@ -63,6 +63,16 @@ void explain(const Case& it, const DiagnoseOptions& options, const Wanted& wante
 
 namespace {
 
+// Another weight, bias or activation than a's.
+void explain_by_weights(const Case& it, const DiagnoseOptions& options, Told& told) {
+  std::optional<Explanation> found = replay_weights(it);
+  if (!found) return;
+  if (options.explain)
+    told.trials.push_back(
+        {it.site.pair, std::string(diagnoses::operator_step.code), outcome_of(it, found, true)});
+  told.finding = finding_of(diagnoses::operator_step, it, std::move(*found));
+}
+
 // Where a's way of computing the step is known, b's own inputs tell what should have come out.
 void explain_by_own_inputs(const Case& it, Expected expected, const DiagnoseOptions& options,
                            Told& told) {
@@ -71,6 +81,7 @@ void explain_by_own_inputs(const Case& it, Expected expected, const DiagnoseOpti
     return d.replays || (&d == &diagnoses::norm_weight && it.rotary);
   };
   explain(it, options, replays, told);
+  if (!told.finding) explain_by_weights(it, options, told);
   if (told.finding) return;
   Case own(it.run, it.site, std::move(expected.made), std::move(expected.b));
   measure(own);
@@ -83,17 +94,16 @@ void explain_by_own_inputs(const Case& it, Expected expected, const DiagnoseOpti
 // Tokens that are off by more than what comes in accounts for: all of them, or a part.
 std::optional<Finding> found_by_growth(const Case& it, const Outgrown& outgrown) {
   if (outgrown.tokens.empty()) return std::nullopt;
-  if (!outgrown.all) return finding_of(diagnoses::region, it, outgrown_region(it, outgrown));
+  if (!outgrown.all) return finding_of(diagnoses::region, it, region_of(it, outgrown.tokens));
   std::optional<Explanation> step = diagnoses::operator_step.examine(it);
   return step ? std::optional(finding_of(diagnoses::operator_step, it, std::move(*step)))
               : std::nullopt;
 }
 
-// What can tell an error of its own from what came in: another tensor of a may be just that, and so
-// may a region.
+// What can tell an error of its own from what came in: a region may be just that.
 bool tells_from_carried(const Diagnosis& d) {
-  return !d.replays && of_values(d) && of_carried(d) && &d != &diagnoses::other_tensor &&
-         &d != &diagnoses::residual_missing && &d != &diagnoses::region;
+  return !d.replays && of_values(d) && of_carried(d) && &d != &diagnoses::residual_missing &&
+         &d != &diagnoses::region;
 }
 
 // Where it is not known what should have come out: a glance first, since most have no error.
@@ -129,19 +139,6 @@ void explain_by_output(const Run& run, const DiagnoseOptions& options, const Sit
   told.made_here = told.finding.has_value();
 }
 
-// Where the weights are given, b's own inputs tell, too.
-void explain_by_weights(const Run& run, const DiagnoseOptions& options, const Site& site,
-                        Told& told) {
-  const std::optional<Case> it = run.weights.empty() ? std::optional<Case>() : make_case(run, site);
-  if (!it) return;
-  std::optional<Explanation> found = replay_weights(*it);
-  if (options.explain)
-    told.trials.push_back({site.pair, std::string(diagnoses::operator_step.code),
-                           outcome_of(*it, found, found.has_value())});
-  if (found) told.finding = finding_of(diagnoses::operator_step, *it, std::move(*found));
-  told.made_here = told.finding.has_value();
-}
-
 // Far more than what comes in can account for is explained as if that agreed.
 void explain_standing_out(const Run& run, const DiagnoseOptions& options, const Site& site,
                           double limit, Told& told) {
@@ -152,22 +149,30 @@ void explain_standing_out(const Run& run, const DiagnoseOptions& options, const 
   told.made_here = told.finding.has_value();
 }
 
+void explain_blanks(const Run& run, const Site& site, Told& told) {
+  const std::vector<uint64_t> tokens = blank_tokens(run, site);
+  const std::optional<Case> it = tokens.empty() ? std::nullopt : values_of(run, site);
+  if (!it) return;
+  told.finding = finding_of(diagnoses::region, *it, region_of(*it, tokens));
+  told.made_here = true;
+}
+
 }  // namespace
 
 Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site& site) {
   Told told;
   std::optional<Expected> expected = expected_of(run, site);
   if (!expected) {
-    explain_by_weights(run, options, site, told);
     const double limit = most_carried(run, site);
-    if (!told.finding && site.error > limit)
+    if (site.error > limit)
       explain_standing_out(run, options, site, limit, told);
-    else if (!told.finding && (worth_a_look(run, site) || is_norm(site.role)))
+    else if (worth_a_look(run, site) || is_norm(site.role))
       explain_by_output(run, options, site, told);
   } else if (!expected->met()) {
     const std::optional<Case> it = make_case(run, site);
     if (it) explain_by_own_inputs(*it, std::move(*expected), options, told);
   }
+  if (!told.made_here) explain_blanks(run, site, told);
   return told;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "diagnose/fit.h"
 #include "diagnose/heads.h"
@@ -132,15 +133,47 @@ std::vector<Guess> guesses_for(const Case& it, Projection projection, const Lear
   return guesses;
 }
 
-double noise_of(const Case& it, const Replayed& replayed) {
-  return std::max(4 * replayed.own, kNoiseRoundoffs * it.site.roundoff);
-}
-
 const Site* only_input(const Case& it) {
   return it.site.inputs.size() == 1 ? &it.run.sites[it.site.inputs[0]] : nullptr;
 }
 
+// A projection with its form, as a computes it.
+struct ProjectionStep {
+  Projection projection;
+  const Site* input;
+  Samples samples;
+  LearntForm learnt;
+};
+
+std::optional<ProjectionStep> learn_projection(const Case& it) {
+  const std::optional<Projection> projection = projection_of(it.run, it.site);
+  const Site* input = only_input(it);
+  if (!projection || !input || it.run.weights.empty()) return std::nullopt;
+  const double work =
+      static_cast<double>(kFeaturesMax * by_tokens(input->views.a, it.run.extent).features);
+  std::optional<Samples> samples = samples_of(it, *input, work);
+  std::optional<LearntForm> learnt = samples ? learn_form(it, *projection, *samples) : std::nullopt;
+  if (!learnt) return std::nullopt;
+  return ProjectionStep{*projection, input, std::move(*samples), std::move(*learnt)};
+}
+
 }  // namespace
+
+double noise_of(const Case& it, const Replayed& replayed) {
+  return std::max(4 * replayed.own, kNoiseRoundoffs * it.site.roundoff);
+}
+
+std::optional<FirstTokens> first_of_b(const Case& it, const Site& input, double work_per_row) {
+  const Result<Matrix> in = read_matrix(input.views.b, it.run.extent, it.b.first_token);
+  if (!in.ok() || in.value().batch != it.b.batch) return std::nullopt;
+  const double affordable = kWorkMax / (work_per_row * static_cast<double>(it.b.batch));
+  const uint64_t tokens =
+      std::min({in.value().tokens, it.b.tokens, static_cast<uint64_t>(std::max(2.0, affordable))});
+  FirstTokens first{first_tokens(in.value(), tokens), first_tokens(it.b, tokens), {}};
+  first.features.resize(it.b.features);
+  std::iota(first.features.begin(), first.features.end(), 0);
+  return first;
+}
 
 std::optional<Samples> samples_of(const Case& it, const Site& input, double work_per_row) {
   Result<Matrix> in_a = read_matrix(input.views.a, it.run.extent, it.a.first_token);
@@ -231,21 +264,33 @@ std::optional<Projection> projection_of(const Run& run, const Site& site) {
   }
 }
 
+std::optional<Expected> expect_projection(const Case& it) {
+  const std::optional<ProjectionStep> step = learn_projection(it);
+  if (!step) return std::nullopt;
+  Expected result;
+  result.left = step->learnt.replayed.before;
+  result.floor = noise_of(it, step->learnt.replayed);
+  if (result.met()) return result;
+  const double work = static_cast<double>(it.b.features * step->samples.in_b.features);
+  std::optional<FirstTokens> first = first_of_b(it, *step->input, work);
+  if (!first) return std::nullopt;
+  result.made = like(first->out);
+  result.made.values = made_by(step->learnt.form, first->in, first->features).values;
+  result.b = std::move(first->out);
+  return result;
+}
+
 std::optional<Explanation> replay_projection(const Case& it) {
-  const std::optional<Projection> projection = projection_of(it.run, it.site);
-  const Site* input = only_input(it);
-  if (!projection || !input || it.run.weights.empty()) return std::nullopt;
-  const double work =
-      static_cast<double>(kFeaturesMax * by_tokens(input->views.a, it.run.extent).features);
-  const std::optional<Samples> samples = samples_of(it, *input, work);
-  const auto learnt = samples ? learn_form(it, *projection, *samples) : std::nullopt;
+  const std::optional<ProjectionStep> step = learn_projection(it);
+  if (!step) return std::nullopt;
+  const auto& [projection, input, samples, learnt] = *step;
   // Nothing to explain where b computes what a computes.
-  if (!learnt || learnt->replayed.before <= noise_of(it, learnt->replayed)) return std::nullopt;
+  if (learnt.replayed.before <= noise_of(it, learnt.replayed)) return std::nullopt;
   std::optional<Explanation> best;
-  for (const Guess& guess : guesses_for(it, *projection, *learnt, samples->in_a.features)) {
+  for (const Guess& guess : guesses_for(it, projection, learnt, samples.in_a.features)) {
     Explanation found =
-        explain_replay(it, *samples, learnt->replayed,
-                       made_by(guess.form, samples->in_b, samples->features), guess.text);
+        explain_replay(it, samples, learnt.replayed,
+                       made_by(guess.form, samples.in_b, samples.features), guess.text);
     found.parameters = {{"cause", guess.cause}};
     if (found.settled) return found;
     if (!best || found.after < best->after) best = std::move(found);
@@ -254,24 +299,19 @@ std::optional<Explanation> replay_projection(const Case& it) {
 }
 
 std::optional<Explanation> replay_partial_sum(const Case& it) {
-  const std::optional<Projection> projection = projection_of(it.run, it.site);
-  const Site* input = only_input(it);
-  if (!projection || !input || !reduces_over_ranks(it.site.role) || it.run.weights.empty())
-    return std::nullopt;
-  const double work =
-      static_cast<double>(kFeaturesMax * by_tokens(input->views.a, it.run.extent).features);
-  const std::optional<Samples> samples = samples_of(it, *input, work);
-  const auto learnt = samples ? learn_form(it, *projection, *samples) : std::nullopt;
-  if (!learnt) return std::nullopt;
-  const uint64_t in = samples->in_b.features;
+  const std::optional<ProjectionStep> step =
+      reduces_over_ranks(it.site.role) ? learn_projection(it) : std::nullopt;
+  if (!step) return std::nullopt;
+  const auto& [projection, input, samples, learnt] = *step;
+  const uint64_t in = samples.in_b.features;
   for (const uint64_t ranks : kRanksTried) {
     for (uint64_t rank = 0; rank < ranks && in % ranks == 0; ++rank) {
-      for (const double times : {learnt->form.times, 0.0}) {
-        Matrix made = product(samples->in_b, learnt->form.weight, samples->features,
-                              rank * in / ranks, (rank + 1) * in / ranks);
-        add_bias(made, learnt->form.bias, samples->features, times);
+      for (const double times : {learnt.form.times, 0.0}) {
+        Matrix made = product(samples.in_b, learnt.form.weight, samples.features, rank * in / ranks,
+                              (rank + 1) * in / ranks);
+        add_bias(made, learnt.form.bias, samples.features, times);
         Explanation found = explain_replay(
-            it, *samples, learnt->replayed, made,
+            it, samples, learnt.replayed, made,
             fmt::format("b is the part of rank {} of {}: the sum over ranks is missing", rank,
                         ranks));
         found.parameters = {{"cause", std::string("missing_all_reduce")},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "diagnose/diagnosis.h"
+#include "diagnose/expected.h"
 #include "diagnose/weights.h"
 
 namespace tensordiff {
@@ -38,8 +39,16 @@ struct Replayed {
   double own = 1;     // What a's form leaves of a.
   double before = 1;  // What a's form leaves of b.
 };
+double noise_of(const Case& it, const Replayed& replayed);
 Explanation explain_replay(const Case& it, const Samples& samples, const Replayed& replayed,
                            const Matrix& made, std::string text);
+
+// b's input and output, of the first tokens: as many as can be computed with all features.
+struct FirstTokens {
+  Matrix in, out;
+  std::vector<uint64_t> features;  // All of them.
+};
+std::optional<FirstTokens> first_of_b(const Case& it, const Site& input, double work_per_row);
 
 // Which projection a step is, for those that are one.
 std::optional<Projection> projection_of(const Run& run, const Site& site);
@@ -52,6 +61,10 @@ std::optional<Explanation> replay_partial_sum(const Case& it);
 
 // An MLP as a whole, from its norm to its output.
 std::optional<Explanation> replay_mlp(const Case& it);
+
+// What a's form makes of b's own input, where it is not what b holds.
+std::optional<Expected> expect_projection(const Case& it);
+std::optional<Expected> expect_mlp(const Case& it);
 
 // What b does otherwise with the given weights, from its own inputs; nothing where they are not
 // given, or no mistake explains it.

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "diagnose/diagnose.h"
-#include "diagnose/toy_model.h"
+#include "diagnose/toy_mistakes.h"
 
 namespace tensordiff {
 namespace {
@@ -101,6 +101,43 @@ TEST(LinearReplay, NamesASecondMistakeBehindAnother) {
       ASSERT_NE(found, insight.findings.end());
       EXPECT_EQ(text_of(*found, "cause"), swapped ? "gate_up_swapped" : "transposed_weight");
     }
+  }
+}
+
+// What weights make of b's own input tells of any mistake behind another, not only of other
+// weights.
+TEST(LinearReplay, FindsAnyMistakeBehindAnother) {
+  const auto next = [](const std::string& stage, std::function<void(Values&)> change, DType dtype) {
+    ToyMistakes first, second;
+    first.layer = 0, first.masked = false;
+    second.layer = 2, second.after[stage] = std::move(change);
+    ToyModel model({}, 5);
+    DiagnoseOptions options;
+    options.weights = Weights(model.weights());
+    const std::vector<Site> sites = sites_of(model.run(DType::f32, false, {}), DType::f32,
+                                             model.run(dtype, true, {first, second}), dtype);
+    const Insight insight = diagnose(sites, options);
+    std::string text;
+    for (const Divergence& each : insight.next) {
+      const auto found = std::ranges::find(insight.findings, each.pair, &Finding::pair);
+      text += sites[each.pair].name_a + " " + (found == insight.findings.end() ? "" : found->code);
+    }
+    return text;
+  };
+  const uint64_t width = ToyShape{}.width(), kv = ToyShape{}.kv_heads * ToyShape{}.dim;
+  for (const DType dtype : kTypes) {
+    const auto swap = [](uint64_t columns) {
+      return moved(columns, [=](uint64_t row, uint64_t i) {
+        return (row == 3 ? 9 : row == 9 ? 3 : row) * columns + i;
+      });
+    };
+    EXPECT_EQ(next("query", swap(width), dtype), "2_query row_permutation");
+    EXPECT_EQ(next("post_mlp", swap(width), dtype), "2_post_mlp row_permutation");
+    const auto larger = each(kv, [](double x, auto, auto) { return 1.2 * x; });
+    EXPECT_EQ(next("value", larger, dtype), "2_value scale");
+    EXPECT_EQ(next(
+                  "query", [](Values&) {}, dtype),
+              "");
   }
 }
 

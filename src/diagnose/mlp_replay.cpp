@@ -136,49 +136,76 @@ Best best_form(bool gated, const Matrix& out, const Make& make) {
   return best;
 }
 
-std::optional<Explanation> explain(const Case& it, const Samples& samples, const Best& a,
-                                   const Best& b, double before) {
-  if (!a.form.activation || !b.form.activation || a.left > kOwnFit) return std::nullopt;
-  if (a.form.activation == b.form.activation && a.form.swapped == b.form.swapped)
-    return std::nullopt;
-  Explanation result =
-      explain_replay(it, samples, {a.left, before}, b.made, describe(b.form, a.form));
-  result.parameters = parameters_of(b.form, a.form);
-  return result;
+// The MLP of a step with its form, as a computes it.
+struct MlpStep {
+  const Site* input = nullptr;
+  Mlp mlp;
+  double work = 0;  // Multiplications for one token.
+  Samples samples;
+  Best of_a;
+  Replayed replayed;
+};
+
+std::optional<MlpStep> learn_mlp(const Case& it, const Site& input, std::optional<Mlp> mlp) {
+  if (!mlp) return std::nullopt;
+  MlpStep step{&input, std::move(*mlp), 0, {}, {}, {}};
+  step.work =
+      4 * static_cast<double>(step.mlp.up.shape[0]) * static_cast<double>(step.mlp.up.shape[1]);
+  std::optional<Samples> samples = samples_of(it, input, step.work);
+  if (!samples) return std::nullopt;
+  step.samples = std::move(*samples);
+  const Hidden hidden = hidden_of(step.mlp, step.samples.in_a);
+  step.of_a = best_form(step.mlp.gated, step.samples.out_a, [&](const MlpForm& form) {
+    return made_by(step.mlp, hidden, form, step.samples.features);
+  });
+  if (!step.of_a.form.activation || step.of_a.left > kOwnFit) return std::nullopt;
+  const Hidden hidden_b = hidden_of(step.mlp, step.samples.in_b);
+  step.replayed = {step.of_a.left,
+                   misfit(made_by(step.mlp, hidden_b, step.of_a.form, step.samples.features),
+                          step.samples.out_b)};
+  return step;
 }
 
-std::optional<Explanation> replayed_by(const Case& it, const Site& input, const Mlp& mlp) {
-  const double work =
-      4 * static_cast<double>(mlp.up.shape[0]) * static_cast<double>(mlp.up.shape[1]);
-  const std::optional<Samples> samples = samples_of(it, input, work);
-  if (!samples) return std::nullopt;
-  const Hidden hidden_a = hidden_of(mlp, samples->in_a), hidden_b = hidden_of(mlp, samples->in_b);
-  const Best a = best_form(mlp.gated, samples->out_a, [&](const MlpForm& form) {
-    return made_by(mlp, hidden_a, form, samples->features);
-  });
-  if (!a.form.activation) return std::nullopt;
-  const Best b = best_form(mlp.gated, samples->out_b, [&](const MlpForm& form) {
-    return made_by(mlp, hidden_b, form, samples->features);
-  });
-  const double before = misfit(made_by(mlp, hidden_b, a.form, samples->features), samples->out_b);
-  return explain(it, *samples, a, b, before);
+std::optional<MlpStep> learn_mlp(const Case& it) {
+  const Site* input = find_role(it.run, it.site, Role::mlp_norm);
+  if (it.site.role != Role::mlp_output || !input || it.run.weights.empty()) return std::nullopt;
+  const uint64_t width = by_tokens(input->views.a, it.run.extent).features;
+  for (const std::size_t way : {0, 1})
+    if (auto step = learn_mlp(it, *input, find_mlp(it, width, way))) return step;
+  return std::nullopt;
 }
 
 }  // namespace
 
+std::optional<Expected> expect_mlp(const Case& it) {
+  const std::optional<MlpStep> step = learn_mlp(it);
+  if (!step) return std::nullopt;
+  Expected result;
+  result.left = step->replayed.before;
+  result.floor = noise_of(it, step->replayed);
+  if (result.met()) return result;
+  std::optional<FirstTokens> first = first_of_b(it, *step->input, step->work);
+  if (!first) return std::nullopt;
+  const Hidden hidden = hidden_of(step->mlp, first->in);
+  result.made = like(first->out);
+  result.made.values = made_by(step->mlp, hidden, step->of_a.form, first->features).values;
+  result.b = std::move(first->out);
+  return result;
+}
+
 std::optional<Explanation> replay_mlp(const Case& it) {
-  const Site* input = find_role(it.run, it.site, Role::mlp_norm);
-  if (it.site.role != Role::mlp_output || !input || it.run.weights.empty()) return std::nullopt;
-  const uint64_t width = by_tokens(input->views.a, it.run.extent).features;
-  std::optional<Explanation> best;
-  for (const std::size_t way : {0, 1}) {
-    const std::optional<Mlp> mlp = find_mlp(it, width, way);
-    if (!mlp) return std::nullopt;
-    std::optional<Explanation> found = replayed_by(it, *input, *mlp);
-    if (found && (!best || found->after < best->after)) best = std::move(found);
-    if (best && best->settled) break;
-  }
-  return best;
+  const std::optional<MlpStep> step = learn_mlp(it);
+  if (!step) return std::nullopt;
+  const Hidden hidden = hidden_of(step->mlp, step->samples.in_b);
+  const Best of_b = best_form(step->mlp.gated, step->samples.out_b, [&](const MlpForm& form) {
+    return made_by(step->mlp, hidden, form, step->samples.features);
+  });
+  const MlpForm &a = step->of_a.form, &b = of_b.form;
+  if (!b.activation || (a.activation == b.activation && a.swapped == b.swapped))
+    return std::nullopt;
+  Explanation result = explain_replay(it, step->samples, step->replayed, of_b.made, describe(b, a));
+  result.parameters = parameters_of(b, a);
+  return result;
 }
 
 }  // namespace tensordiff

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "diagnose/activation.h"
 #include "diagnose/attention.h"
+#include "diagnose/carried.h"
+#include "diagnose/exactness.h"
 #include "diagnose/fit.h"
 #include "diagnose/norms.h"
 #include "diagnose/routing.h"
@@ -48,12 +50,9 @@ constexpr std::size_t kLayersMin = 3;
 constexpr int kBitsLost =
     3;  // Of fraction: what tells bf16 from f16, and an 8-bit float from bf16.
 
-// Runs that agree to the last bits so far round alike: in a narrow type, where a step is rounded a
-// few times at most, an error of more roundoffs than that was made. In unit roundoffs.
-constexpr double kExact = 0.25;
-constexpr double kInexact = 3;
-constexpr std::size_t kExactSteps = 4;  // It takes so many to show, or another step like this one.
-
+// What is no farther off than the noise before it agrees again, if it was off by far more.
+constexpr double kHealed = 2;
+constexpr double kVanished = 0.1;
 constexpr double kShareOfBudget = 1.0 / 3;  // That a token of its own may take.
 
 constexpr std::size_t kSample = 96;  // Scattered: each is a page to fetch.
@@ -171,7 +170,7 @@ double growth_of(const Run& run, const Site& site) {
 std::map<Role, double> usual_growth(const Run& run) {
   std::map<Role, std::vector<double>> seen;
   for (const Site& site : run.sites)
-    if (site.compared() && site.role != Role::other)
+    if (site.compared() && site.role != Role::other && site.comparison.diff.rel_l2)
       seen[site.role].push_back(growth_of(run, site));
   std::map<Role, double> usual;
   for (auto& [role, growths] : seen) {
@@ -251,31 +250,9 @@ void judge_by_layers(const Run& run, const std::map<Role, double>& usual, Site& 
 struct Before {
   const std::map<Role, double>& usual;  // Growth.
   double clean_level = 0;               // The largest error that is noise.
-  double roundoffs = 0;                 // The same, in roundoffs.
-  std::size_t steps = 0;                // That were compared.
-  std::vector<bool> tainted;            // Of each site: a mistake goes into it, however faint.
+  Exactness exactness;
+  std::vector<bool> tainted;  // Of each site: a mistake goes into it, however faint.
 };
-
-// Projections of one input, of which another one agrees.
-bool has_exact_twin(const Run& run, const Site& site) {
-  return std::ranges::any_of(run.sites, [&](const Site& other) {
-    const bool projects = other.role == Role::query || other.role == Role::key ||
-                          other.role == Role::value || other.role == Role::gate ||
-                          other.role == Role::up;
-    return &other != &site && projects && other.compared() && other.layer == site.layer &&
-           other.inputs == site.inputs && other.error <= kExact * other.roundoff;
-  });
-}
-
-// Sets the reason of a site that is off where all before it agrees to the last bits.
-void judge_by_exactness(const Run& run, const Before& before, Site& site) {
-  if (!site.reason.empty() || site.noise || site.roundoff < kNarrow || site.roundoff > 1e-2) return;
-  if (site.error <= kInexact * site.roundoff || before.roundoffs > kExact) return;
-  if (before.steps >= kExactSteps || has_exact_twin(run, site))
-    site.reason =
-        fmt::format("it is off by {} roundings where all before it agrees to the last bit",
-                    human_number(site.error / site.roundoff));
-}
 
 // Sharp attention makes noise grow without bound, and noise hides mistakes in it; what a machine
 // makes of tanh is off by more than rounding. Computing the step again from b's own inputs tells.
@@ -287,7 +264,7 @@ void judge_by_replay(const Run& run, Site& site) {
   } else if (site.role == Role::attention && (!site.reason.empty() || site.error >= own)) {
     agrees = attention_agrees(run, site);
   }
-  if (!agrees) return;
+  if (!agrees || (*agrees && !shown_at_start(run, site))) return;
   if (*agrees)
     site.reason.clear();
   else if (site.reason.empty())
@@ -329,7 +306,8 @@ void judge_one(Run& run, Site& site, const Before& before) {
   else
     judge_by_model(site, run.extent, clean);
   if (clean && diff.equal != diff.compared) judge_by_layers(run, before.usual, site);
-  if (clean && diff.equal != diff.compared) judge_by_exactness(run, before, site);
+  if (clean && diff.equal != diff.compared && site.reason.empty() && !site.noise)
+    site.reason = inexact_reason(run, site, before.exactness);
   if (clean && !cast && diff.nonfinite_mismatch == 0) {
     judge_by_replay(run, site);
     forgive_rerouted(run, site);
@@ -339,6 +317,12 @@ void judge_one(Run& run, Site& site, const Before& before) {
   // What is no number is made where all that goes in is one, however far that is off.
   const bool lost_here = diff.nonfinite_mismatch > 0 && finite;
   site.created = site.bug() && (clean || lost_here) && !site.inputs.empty();
+}
+
+// A mistake may come to nothing: attention does not see what is added to all keys.
+bool healed(const Site& site, const Before& before) {
+  return site.role == Role::attention && site.compared() &&
+         site.error <= std::min(kHealed * before.clean_level, kVanished * site.error_in);
 }
 
 }  // namespace
@@ -368,20 +352,20 @@ void judge(Run& run) {
   if (!run.activations) return;  // Weights do not feed each other: the tolerance judges them.
   find_casts(run, std::move(bits_a), std::move(bits_b));
   const std::map<Role, double> usual = usual_growth(run);
-  Before before{usual, 0, 0, 0, std::vector<bool>(run.sites.size())};
+  Before before{usual, 0, {}, std::vector<bool>(run.sites.size())};
   for (std::size_t i = 0; i < run.sites.size(); ++i) {
     Site& site = run.sites[i];
     if (site.comparison.status == Status::error) continue;
     judge_one(run, site, before);
-    const bool tainted = site.bug() || std::ranges::any_of(site.inputs, [&](std::size_t input) {
-                           return before.tainted[input];
-                         });
+    const bool tainted = site.bug() || (!healed(site, before) &&
+                                        std::ranges::any_of(site.inputs, [&](std::size_t input) {
+                                          return before.tainted[input];
+                                        }));
     before.tainted[i] = tainted;
     if (tainted || !site.compared()) continue;
     before.clean_level = std::max(before.clean_level, site.error);
     if (site.role == Role::setting || site.roundoff == 0) continue;
-    before.roundoffs = std::max(before.roundoffs, site.error / site.roundoff);
-    ++before.steps;
+    before.exactness.add(site.error / site.roundoff);
   }
 }
 

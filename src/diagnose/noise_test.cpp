@@ -87,23 +87,43 @@ TEST(Noise, SeesACastOfWhatIsRightToTheNoise) {
   EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
 }
 
-// Five roundings may be noise, but not where both runs agree to the bit otherwise.
-TEST(Noise, SeesWhatIsOffWhereAllBeforeItAgrees) {
-  for (const DType dtype : {DType::f16, DType::bf16})
-    for (const std::string stage : {"value", "key_final", "post_attn_pre_resid"}) {
-      ToyModel model({}, 8);
-      ToyMistakes off;
-      const double roundoff = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
-      off.after[stage] = [&](Values& values) {
-        for (std::size_t i = 0; i < values.size(); ++i)
-          values[i] *= 1 + 5 * roundoff * (i * 7919 % 13 < 6 ? -1 : 1);
-      };
-      const auto a = model.run(dtype, false, {}), b = model.run(dtype, false, {off});
-      const std::vector<Site> sites = sites_of(a, dtype, b, dtype);
-      const Insight insight = diagnose(sites, {});
-      ASSERT_TRUE(insight.first) << name_of(dtype) << " " << stage;
-      EXPECT_EQ(sites[insight.first->pair].name_a, "1_" + stage) << name_of(dtype);
-    }
+// Layers that are no numbers any more say nothing of how noise grows in the others.
+TEST(Noise, BlamesNoLayerForThoseThatAreLost) {
+  ToyShape shape;
+  shape.layers = 5;
+  ToyModel model(shape, 8);
+  ToyMistakes lost;
+  lost.layer = 1;
+  lost.after["post_ln_pre_attn"] = [&](Values& values) {
+    std::fill_n(values.begin() + std::ptrdiff_t(3 * shape.width()), shape.width(), NAN);
+  };
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const auto a = model.run(DType::f32, false, {}), b = model.run(dtype, true, {lost});
+    const std::vector<Site> sites = sites_of(a, DType::f32, b, dtype);
+    const Insight insight = diagnose(sites, {});
+    ASSERT_TRUE(insight.first);
+    EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_ln_pre_attn");
+  }
+}
+
+// Attention does not see what is added to all keys: behind it everything agrees again.
+TEST(Noise, EndsWhereAMistakeComesToNothing) {
+  ToyModel model({}, 8);
+  ToyMistakes added, eps;
+  added.layer = 0, eps.layer = 2;
+  added.after["key_final"] = [](Values& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += std::cos(double(i % 8));
+  };
+  eps.epsilon = 0.1;
+  auto a = model.run(DType::f32, false, {}), b = model.run(DType::f32, true, {added, eps});
+  for (auto* dumps : {&a, &b})
+    std::erase_if(*dumps, [](const ToyModel::Dump& dump) { return dump.stage == "output"; });
+  const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
+  const Insight insight = diagnose(sites, {});
+  ASSERT_TRUE(insight.first);
+  EXPECT_EQ(sites[insight.first->pair].name_a, "0_key_final");
+  ASSERT_FALSE(insight.next.empty());
+  EXPECT_EQ(sites[insight.next[0].pair].name_a, "2_post_ln_pre_attn");
 }
 
 TEST(Noise, TrustsTheNoiseRunOverTheModel) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "diagnose/carried.h"
 #include "diagnose/fit.h"
+#include "diagnose/norm_factors.h"
 #include "diagnose/norm_lines.h"
 #include "diagnose/norms.h"
 
@@ -12,103 +15,20 @@ namespace {
 
 constexpr uint64_t kTokensMax = 32;
 constexpr uint64_t kTokensMin = 6;
-constexpr uint64_t kFeaturesTold = 128;  // Enough to find the factors of the tokens.
-constexpr int kTurns = 100;
-constexpr double kSettled = 0.98;  // A turn that leaves more than this of it is one of the last.
+constexpr uint64_t kTokensMinCentred = 8;
 // What a's own norm may leave of a: a few roundoffs of the three tensors.
 constexpr double kOwnRoundoffs = 8;
 constexpr double kOwnFitMin = 1e-4;
 constexpr double kClearlyBetter = 0.5;
 constexpr double kSmallWeight = 0.05;  // Of the typical one: below it a feature shows only noise.
 constexpr double kSizesApart = 0.02;
+constexpr double kFactorsApart = 3;  // Standard deviations.
+// Where the biases of two norms are told from each other only by how tokens differ in size.
+constexpr double kSizeLeftCentred = 1e-2;
 constexpr double kShareMin = 0.01;  // Of the stream and of the branch in a's output.
 constexpr double kNoStream = 0.02;  // Share of the output that is no stream at all.
 
 double own_fit(double roundoff) { return std::max(kOwnFitMin, kOwnRoundoffs * roundoff); }
-
-// What a norm is made from and gives, on one side.
-struct NormParts {
-  Matrix stream, branch, out;
-};
-
-struct NormFactors {
-  std::vector<double> of_stream, of_branch;  // For each token.
-  std::vector<double> w_stream, w_branch;    // For each feature.
-  double left = 1;
-};
-
-void fit_features(const NormParts& parts, NormFactors& fit) {
-  for (uint64_t i = 0; i < parts.out.features; ++i) {
-    LeastSquares sums;
-    for (uint64_t row = 0; row < parts.out.rows(); ++row)
-      sums.add(fit.of_stream[row] * parts.stream.row(row)[i],
-               fit.of_branch[row] * parts.branch.row(row)[i], parts.out.row(row)[i]);
-    sums.solve(fit.w_stream[i], fit.w_branch[i]);
-  }
-}
-
-void fit_tokens(const NormParts& parts, NormFactors& fit) {
-  for (uint64_t row = 0; row < parts.out.rows(); ++row) {
-    LeastSquares sums;
-    for (uint64_t i = 0; i < parts.out.features; ++i)
-      sums.add(fit.w_stream[i] * parts.stream.row(row)[i],
-               fit.w_branch[i] * parts.branch.row(row)[i], parts.out.row(row)[i]);
-    sums.solve(fit.of_stream[row], fit.of_branch[row]);
-  }
-}
-
-Matrix made_by(const NormParts& parts, const NormFactors& fit) {
-  return filled(parts.out, [&](uint64_t row, uint64_t i) {
-    return fit.of_stream[row] * fit.w_stream[i] * parts.stream.row(row)[i] +
-           fit.of_branch[row] * fit.w_branch[i] * parts.branch.row(row)[i];
-  });
-}
-
-Matrix branch_part(const NormParts& parts, const NormFactors& fit) {
-  return filled(parts.out, [&](uint64_t row, uint64_t i) {
-    return fit.of_branch[row] * fit.w_branch[i] * parts.branch.row(row)[i];
-  });
-}
-
-double left_of(const Matrix& made, const Matrix& out) {
-  const double size = norm(out.values);
-  return size > 0 ? distance(made.values, out.values) / size : 1;
-}
-
-// Every so many features.
-Matrix some_features(const Matrix& matrix) {
-  const uint64_t step = std::max<uint64_t>(1, matrix.features / kFeaturesTold);
-  Matrix result = matrix;
-  result.features = (matrix.features + step - 1) / step;
-  result.values.clear();
-  for (uint64_t row = 0; row < matrix.rows(); ++row)
-    for (uint64_t i = 0; i < matrix.features; i += step)
-      result.values.push_back(matrix.row(row)[i]);
-  return result;
-}
-
-NormFactors factors_of(const NormParts& whole, double exact) {
-  const NormParts few = {some_features(whole.stream), some_features(whole.branch),
-                         some_features(whole.out)};
-  NormFactors fit;
-  fit.of_stream.assign(few.out.rows(), 1);
-  fit.of_branch.assign(few.out.rows(), 1);
-  fit.w_stream.resize(few.out.features);
-  fit.w_branch.resize(few.out.features);
-  int idle = 0;
-  for (int turn = 0; turn < kTurns && idle < 3 && fit.left > exact; ++turn) {
-    fit_features(few, fit);
-    fit_tokens(few, fit);
-    const double left = left_of(made_by(few, fit), few.out);
-    idle = left > kSettled * fit.left ? idle + 1 : 0;
-    fit.left = left;
-  }
-  fit.w_stream.resize(whole.out.features);
-  fit.w_branch.resize(whole.out.features);
-  fit_features(whole, fit);
-  fit.left = left_of(made_by(whole, fit), whole.out);
-  return fit;
-}
 
 const Site* in_layer(const Run& run, std::optional<int64_t> layer, Role role) {
   for (const Site& site : run.sites)
@@ -154,16 +74,6 @@ double typical(const std::vector<double>& values) {
   return norm(values) / std::sqrt(static_cast<double>(std::max<std::size_t>(1, values.size())));
 }
 
-// The size of a token before the weight of the norm.
-double size_of(std::span<const double> token, const std::vector<double>& weight) {
-  double sum = 0, count = 0;
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    const double value = token[i] / weight[i];
-    if (std::isfinite(value)) sum += value * value, count += 1;
-  }
-  return count > 0 ? std::sqrt(sum / count) : 0;
-}
-
 // The factor that a's weights have over b's: of all features the one in the middle.
 double middle_ratio(const std::vector<double>& top, const std::vector<double>& bottom) {
   std::vector<double> ratios;
@@ -179,19 +89,21 @@ double middle_ratio(const std::vector<double>& top, const std::vector<double>& b
 // of the branch is not that of the norm, and sizes tell nothing.
 void normalise_like(const Matrix& a, const NormFactors& of_a, Matrix& made) {
   std::vector<double> sizes;
-  for (uint64_t row = 0; row < a.rows(); ++row) sizes.push_back(size_of(a.row(row), of_a.w_branch));
+  for (uint64_t row = 0; row < a.rows(); ++row) sizes.push_back(size_of(a.row(row), of_a));
   const auto [least, most] = std::ranges::minmax(sizes);
   if (most - least > kSizesApart * most) return;
   for (uint64_t row = 0; row < made.rows(); ++row) {
-    const double here = size_of(made.row(row), of_a.w_branch);
-    if (here > 0)
-      for (double& value : made.row(row)) value *= sizes[row] / here;
+    const double here = size_of(made.row(row), of_a);
+    for (uint64_t i = 0; here > 0 && i < made.features; ++i) {
+      double& value = made.row(row)[i];
+      value = (value - of_a.start[i]) * (sizes[row] / here) + of_a.start[i];
+    }
   }
 }
 
 // By which factors b's weights differ from a's, told by those of the stream or of the branch.
 std::vector<double> weight_ratios(const std::vector<double>& b, const std::vector<double>& a) {
-  const double middle = middle_ratio(b, a);
+  const double middle = std::abs(middle_ratio(b, a));
   std::vector<double> ratios(b.size(), 1);
   for (std::size_t i = 0; i < b.size(); ++i) {
     const double ratio = b[i] / a[i] / middle;
@@ -204,7 +116,8 @@ std::vector<double> weight_ratios(const std::vector<double>& b, const std::vecto
 Matrix with_weights_of_a(const NormParts& a, const NormFactors& of_a, Matrix own,
                          const std::vector<double>& ratios) {
   for (uint64_t row = 0; row < own.rows(); ++row)
-    for (uint64_t i = 0; i < own.features; ++i) own.row(row)[i] /= ratios[i];
+    for (uint64_t i = 0; i < own.features; ++i)
+      own.row(row)[i] = (own.row(row)[i] - of_a.start[i]) / ratios[i] + of_a.start[i];
   normalise_like(a.out, of_a, own);
   return own;
 }
@@ -216,42 +129,67 @@ Matrix with_stream_of_a(const NormParts& a, const NormFactors& of_a, const NormP
   return made;
 }
 
-// The usual case, and the quick one: a's weights make b's output of b's inputs.
-std::optional<NormReplay> by_weights_of_a(const NormParts& a, const NormFactors& of_a, NormParts& b,
-                                          double roundoff) {
+// A norm turns no token round.
+void keep_signs(const NormFactors& of_a, NormFactors& of_b) {
+  for (std::size_t i = 0; i < of_b.of_stream.size(); ++i) {
+    if (of_a.of_stream[i] * of_b.of_stream[i] >= 0 || of_a.of_branch[i] * of_b.of_branch[i] >= 0)
+      continue;
+    of_b.of_stream[i] *= -1;
+    of_b.of_branch[i] *= -1;
+  }
+}
+
+// What a's weights make of b's inputs: b's output in the usual case.
+NormReplay by_weights_of_a(const NormParts& a, const NormFactors& of_a, const NormParts& b) {
   NormReplay replay;
   replay.own = of_a.left;
   NormFactors of_b = of_a;
   fit_tokens(b, of_b);
+  keep_signs(of_a, of_b);
   replay.branch_left = left_of(branch_part(b, of_b), b.out);
   replay.made = made_by(b, of_b);
   normalise_like(a.out, of_a, replay.made);
   replay.left = left_of(replay.made, b.out);
-  const double noise = std::max(4 * replay.own, 16 * roundoff);
-  if (replay.left > noise || replay.branch_left < std::max(kNoStream, noise)) return std::nullopt;
-  replay.b = std::move(b.out);
+  replay.b = b.out;
   return replay;
 }
 
-std::optional<NormReplay> replayed(const NormParts& a, NormParts& b, double roundoff) {
+// Whether b's tokens have factors unlike those of a. The two biases of a LayerNorm are told from
+// each other by how the factors differ among a's tokens, and less surely the farther from these.
+bool far_from(const NormFactors& of_a, const NormParts& b) {
+  NormFactors of_b = of_a;
+  fit_tokens(b, of_b);
+  const auto mean = [](const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  };
+  const double middle = mean(of_a.of_stream);
+  std::vector<double> apart = of_a.of_stream;
+  for (double& factor : apart) factor -= middle;
+  return std::abs(mean(of_b.of_stream) - middle) > kFactorsApart * typical(apart);
+}
+
+std::optional<NormReplay> replayed(const NormParts& a, const NormParts& b, bool centred,
+                                   double roundoff) {
   const double exact = 0.25 * roundoff;
-  const NormFactors of_a = factors_of(a, exact);
+  const NormFactors of_a = factors_of(a, centred, exact);
   if (of_a.left > own_fit(roundoff)) return std::nullopt;
   // Both must show in a, or their weights are not known.
   const double branch_of_a = left_of(branch_part(a, of_a), a.out);
   if (branch_of_a < kShareMin || branch_of_a > 1 - kShareMin) return std::nullopt;
-  if (std::optional<NormReplay> same = by_weights_of_a(a, of_a, b, roundoff)) return same;
-  const NormFactors of_b = factors_of(b, exact);
-  NormReplay replay;
-  replay.own = of_a.left;
-  replay.branch_made = branch_part(b, of_b);
-  replay.branch_left = left_of(replay.branch_made, b.out);
-  const double no_stream = std::max(kNoStream, 16 * roundoff);
-  replay.alone = replay.branch_left < no_stream;
+  NormReplay replay = by_weights_of_a(a, of_a, b);
+  const double noise = std::max(4 * replay.own, 16 * roundoff);
+  if (replay.left <= noise && replay.branch_left >= std::max(kNoStream, noise)) return replay;
+  const NormParts lone = {like(b.stream), b.branch, b.out};
+  const NormFactors of_lone = factors_of(lone, centred, exact);
+  replay.branch_made = made_by(lone, of_lone);
+  replay.branch_left = of_lone.left;
+  replay.alone = replay.branch_left < std::max(kNoStream, 16 * roundoff);
+  if (centred && !replay.alone && far_from(of_a, b)) return std::nullopt;
   // Where b's is a norm of its inputs, only its weights may be wrong. They show in the branch, and
   // in the stream, too, unless the norm before this one had others.
+  const NormFactors of_b = factors_of(b, centred, exact);
   const Matrix own = made_by(b, of_b);
-  replay.told = of_b.left <= std::max(4 * of_a.left, 16 * roundoff);
+  replay.told = of_b.left <= noise;
   std::vector<Matrix> made;
   if (replay.alone) {
     made.push_back(with_stream_of_a(a, of_a, b));
@@ -259,19 +197,29 @@ std::optional<NormReplay> replayed(const NormParts& a, NormParts& b, double roun
     made.push_back(with_weights_of_a(a, of_a, own, weight_ratios(of_b.w_branch, of_a.w_branch)));
     made.push_back(with_weights_of_a(a, of_a, own, weight_ratios(of_b.w_stream, of_a.w_stream)));
   }
+  replay.left = INFINITY;
   for (Matrix& each : made) {
     const double left = left_of(each, b.out);
-    if (left < replay.left || replay.made.values.empty())
-      replay.left = left, replay.made = std::move(each);
+    if (left < replay.left) replay.left = left, replay.made = std::move(each);
   }
-  replay.b = std::move(b.out);
   return replay;
+}
+
+Matrix without_means(Matrix x) {
+  for (uint64_t row = 0; row < x.rows(); ++row) {
+    const std::span<double> token = x.row(row);
+    double mean = 0;
+    for (const double value : token) mean += value / static_cast<double>(token.size());
+    for (double& value : token) value -= mean;
+  }
+  return x;
 }
 
 std::optional<NormReplay> by_norm_before(const Run& run, const Site& site,
                                          const NormSources& from) {
   NormParts parts[2];
   int at = 0;
+  if (!from.stream || !from.branch) return std::nullopt;
   for (const auto side : {&AlignedPair::a, &AlignedPair::b}) {
     auto stream = read(run, from.stream, side), branch = read(run, from.branch, side);
     auto out = read(run, &site, side);
@@ -280,10 +228,21 @@ std::optional<NormReplay> by_norm_before(const Run& run, const Site& site,
       return std::nullopt;
     parts[at++] = {std::move(*stream), std::move(*branch), std::move(*out)};
   }
-  std::optional<NormReplay> replay = replayed(parts[0], parts[1], site.roundoff);
-  // A norm that is wrong in itself does not show the stream.
-  if (replay && !replay->told && from.stream->created) return std::nullopt;
+  std::optional<NormReplay> replay = replayed(parts[0], parts[1], false, site.roundoff);
+  if (!replay && parts[0].out.rows() >= kTokensMinCentred) {
+    for (NormParts& part : parts) part.branch = without_means(std::move(part.branch));
+    replay = replayed(parts[0], parts[1], true, site.roundoff);
+    if (replay) replay->size_left = kSizeLeftCentred;
+  }
   return replay;
+}
+
+// A norm that is wrong in itself does not show the stream.
+bool wrong_itself(const Run& run, const Site& norm) {
+  if (!norm.bug()) return false;
+  if (norm.created || norm.inputs.empty() || !blank_tokens(run, norm).empty()) return true;
+  const std::optional<NormReplay> replay = by_norm_before(run, norm, sources_of(run, norm));
+  return replay && !replay->told;
 }
 
 // From the stream itself, where it was dumped. `added`: what came to it since.
@@ -344,7 +303,9 @@ std::optional<NormReplay> replay_norm(const Run& run, const Site& site) {
   by_stream(run, site, from.before, nullptr, exact);
   if (site.role == Role::mlp_norm) by_stream(run, site, from.before, from.branch, exact);
   if (exact.own <= own_fit(site.roundoff)) return exact;
-  return from.stream && from.branch ? by_norm_before(run, site, from) : std::nullopt;
+  std::optional<NormReplay> replay = by_norm_before(run, site, from);
+  return replay && (replay->told || !wrong_itself(run, *from.stream)) ? std::move(replay)
+                                                                      : std::nullopt;
 }
 
 }  // namespace tensordiff

@@ -2,12 +2,14 @@
 // what was captured is not what the name says.
 //
 // All tensors of a with as many elements are compared at scattered positions; the nearest is then
-// compared in full.
+// compared in full. Behind another mistake b has nothing of a's any more; there b holds twice what
+// a does not.
 
 #include <fmt/format.h>
 
 #include <cmath>
 
+#include "diagnose/carried.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
 #include "tensor/sample.h"
@@ -23,7 +25,26 @@ std::vector<double> sample_of(const View& view, const Extent& extent) {
   return values_at(reader.value(), sample_positions(view.elements(), kSample));
 }
 
+bool same_values(const View& x, const View& y, const Extent& extent) {
+  const Result<Matrix> of_x = read_matrix(x, extent), of_y = read_matrix(y, extent);
+  return of_x.ok() && of_y.ok() && of_x.value().values == of_y.value().values;
+}
+
+Explanation held_as(const Site& other) {
+  Explanation result;
+  result.text = fmt::format("b holds the same as '{}', and a does not", other.name_b);
+  result.parameters = {{"tensor", other.name_b}};
+  if (other.layer) result.parameters.push_back({"layer", double(*other.layer)});
+  result.settled = true;
+  return result;
+}
+
 std::optional<Explanation> examine(const Case& it) {
+  if (it.carried > 0 || it.own) {
+    const Site* other = held_before(it.run, it.site);
+    if (!other || !same_values(other->views.b, it.site.views.b, it.run.extent)) return std::nullopt;
+    return held_as(*other);
+  }
   const std::vector<double> of_b = sample_of(it.site.views.b, it.run.extent);
   const Site* nearest = nullptr;
   double least = INFINITY;

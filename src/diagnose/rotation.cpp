@@ -285,7 +285,8 @@ std::shared_ptr<const RotaryStep> learn_step(const Case& it) {
   auto step = std::make_shared<RotaryStep>();
   step->a = std::move(*of_a);
   step->b = best_of(forms_like(step->a.form), *in_b, it.b, kExact * it.site.roundoff);
-  return step;
+  // What b gives may be no rotation of what it reads.
+  return step->b.form.head_dim > 0 ? step : nullptr;
 }
 
 Explanation explain_rotation(const Case& it, std::string text) {

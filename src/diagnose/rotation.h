@@ -65,7 +65,7 @@ struct RotaryStep {
 };
 // a's side alone. Nothing where the step is none, or a's is no rotation.
 std::optional<Rotation> learn_rotation_of_a(const Case& it);
-// Nothing where that is nothing.
+// Nothing where that is nothing, or b's is no rotation.
 std::shared_ptr<const RotaryStep> learn_step(const Case& it);
 
 // The explanation that b turns its own input so.

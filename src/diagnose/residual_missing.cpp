@@ -105,7 +105,7 @@ std::optional<Explanation> examine(const Case& it) {
   for (const Site& other : it.run.sites) {
     if (!may_be_summed(it, other)) continue;
     const View& added = it.own ? other.views.b : other.views.a;
-    const Result<Matrix> x = read_matrix(added, it.run.extent, it.a.first_token);
+    const Result<Matrix> x = read_matrix(added, it.run.extent, it.a.first_token, gap.values.size());
     if (!x.ok() || !same_form(x.value(), gap)) continue;
     const double times = std::round(factor_between(x.value().values, gap.values));
     if (times == 0 || !near(factor_between(x.value().values, gap.values), times, kWholeTolerance))

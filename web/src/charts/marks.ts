@@ -127,6 +127,15 @@ export function drawTolerance(plot: uPlot) {
   ctx.setLineDash([]);
 }
 
+/** Where the heading that lies over the chart ends, in pixels of the canvas. */
+function endOfHead(plot: uPlot): number {
+  const from = plot.ctx.canvas.getBoundingClientRect().left;
+  const parts = plot.root.closest('.chart')?.querySelectorAll('.hd > *') ?? [];
+  const ends = Array.from(parts, (part) => part.getBoundingClientRect().right - from);
+  return (Math.max(0, ...ends) + 8) * px();
+}
+
+/** A line down to the point. Its label stands beside it, or beside the heading where that is. */
 export function drawFlag(plot: uPlot, i: number, value: number, text: string) {
   const { ctx, bbox } = plot;
   const x = plot.valToPos(i, 'x', true);
@@ -136,12 +145,19 @@ export function drawFlag(plot: uPlot, i: number, value: number, text: string) {
   const top = Math.max(0, bbox.top - 22 * px());
   ctx.font = `600 ${10.5 * px()}px Inter, system-ui, sans-serif`;
   const wide = ctx.measureText(text).width + 14 * px();
-  const left = x + wide > plot.ctx.canvas.width ? x - wide : x;
+  const fits = (at: number) => at + wide <= plot.ctx.canvas.width;
+  const clear = Math.max(x, endOfHead(plot));
+  const left = fits(clear) ? clear : fits(x) ? x : x - wide;
   ctx.strokeStyle = accent;
   ctx.lineWidth = 1.5 * px();
   ctx.beginPath();
-  ctx.moveTo(x, top);
-  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.moveTo(x, bbox.top + bbox.height);
+  if (left > x) {
+    ctx.lineTo(x, top + tall);
+    ctx.lineTo(left, top + tall);
+  } else {
+    ctx.lineTo(x, top);
+  }
   ctx.stroke();
   ctx.fillStyle = accent;
   ctx.beginPath();

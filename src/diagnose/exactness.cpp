@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/text.h"
 
 namespace tensordiff {
@@ -17,15 +19,34 @@ constexpr double kInexact = 3;
 constexpr double kInexactTwin = 1;      // Where another step that reads the same agrees, too.
 constexpr std::size_t kExactSteps = 4;  // It takes so many to show, without such a step.
 
-// Projections of one input, of which another one agrees.
-bool has_exact_twin(const Run& run, const Site& site) {
-  return std::ranges::any_of(run.sites, [&](const Site& other) {
-    const bool projects = other.role == Role::query || other.role == Role::key ||
-                          other.role == Role::value || other.role == Role::gate ||
-                          other.role == Role::up;
-    return &other != &site && projects && other.compared() && other.layer == site.layer &&
-           other.inputs == site.inputs && other.error <= kExact * other.roundoff;
-  });
+// Noise is alike in projections of one input. A large bias makes one of them seem quieter, so it
+// takes two that are.
+constexpr std::size_t kTwinsMin = 2;
+constexpr double kTwinsApart = 6;
+
+// The largest error of the other projections of the same input, and how many they are.
+struct Twins {
+  std::size_t count = 0;
+  double least = INFINITY, most = 0;  // In roundoffs.
+};
+
+bool projects(Role role) {
+  return role == Role::query || role == Role::key || role == Role::value || role == Role::gate ||
+         role == Role::up;
+}
+
+Twins twins_of(const Run& run, const Site& site) {
+  Twins twins;
+  if (!projects(site.role)) return twins;
+  for (const Site& other : run.sites) {
+    if (&other == &site || !projects(other.role) || !other.compared() ||
+        other.layer != site.layer || other.inputs != site.inputs || other.roundoff == 0)
+      continue;
+    ++twins.count;
+    twins.least = std::min(twins.least, other.error / other.roundoff);
+    twins.most = std::max(twins.most, other.error / other.roundoff);
+  }
+  return twins;
 }
 
 }  // namespace
@@ -33,11 +54,17 @@ bool has_exact_twin(const Run& run, const Site& site) {
 std::string inexact_reason(const Run& run, const Site& site, const Exactness& before) {
   if (site.roundoff < kNarrow || site.roundoff > kTiny) return "";
   const double roundoffs = site.error / site.roundoff;
-  if (roundoffs <= kInexactTwin || before.roundoffs > kExact) return "";
-  const bool stands_out = roundoffs > kInexact && before.steps >= kExactSteps;
-  if (!stands_out && !has_exact_twin(run, site)) return "";
-  return fmt::format("it is off by {} roundings where all before it agrees to the last bit",
-                     human_number(roundoffs));
+  if (roundoffs <= kInexactTwin) return "";
+  const Twins twins = twins_of(run, site);
+  const bool exact = before.roundoffs <= kExact;
+  if (exact && (twins.least <= kExact || (roundoffs > kInexact && before.steps >= kExactSteps)))
+    return fmt::format("it is off by {} roundings where all before it agrees to the last bit",
+                       human_number(roundoffs));
+  if (twins.count >= kTwinsMin && roundoffs > kInexact &&
+      roundoffs > kTwinsApart * std::max(twins.most, kExact))
+    return fmt::format("it is off by {} roundings, and the others that read the same by {}",
+                       human_number(roundoffs), human_number(twins.most));
+  return "";
 }
 
 }  // namespace tensordiff

@@ -1,4 +1,5 @@
-// Runs that agree to the last bits: there less than the usual noise is a mistake.
+// Runs that agree to the last bits, and steps whose neighbours do: there less than the usual noise
+// is a mistake.
 
 #pragma once
 
@@ -20,7 +21,8 @@ struct Exactness {
   }
 };
 
-// Why a step is off where all before it agrees to the last bits; empty where it is not.
+// Why a step is off where all before it agrees to the last bits, or where others that read the same
+// are not; empty where it is as it should be.
 std::string inexact_reason(const Run& run, const Site& site, const Exactness& before);
 
 }  // namespace tensordiff

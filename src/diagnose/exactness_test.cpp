@@ -43,5 +43,26 @@ TEST(Exactness, SeesOneProjectionOfThreeThatIsOff) {
   EXPECT_EQ(sites[insight.first->pair].name_a, "0_key");
 }
 
+// Noise is alike in queries, keys and values; what is as loud as noise may be elsewhere stands out,
+// though it be so in all layers.
+TEST(Exactness, SeesOneProjectionThatIsLouderThanTheOthers) {
+  for (const std::string stage : {"query", "key", "value"}) {
+    ToyModel model({}, 8);
+    std::vector<ToyMistakes> off(ToyShape{}.layers);
+    for (std::size_t layer = 0; layer < off.size(); ++layer) {
+      off[layer].layer = layer;
+      off[layer].after[stage] = [&](Values& values) {
+        for (std::size_t i = 0; i < values.size(); ++i)
+          values[i] *= 1 + 9 * 0x1p-11 * (i * 7919 % 13 < 6 ? -1 : 1);
+      };
+    }
+    const auto a = model.run(DType::f32, false, {}), b = model.run(DType::f16, true, off);
+    const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f16);
+    const Insight insight = diagnose(sites, {});
+    ASSERT_TRUE(insight.first) << stage;
+    EXPECT_EQ(sites[insight.first->pair].name_a, "0_" + stage);
+  }
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "match/canonical.h"
 #include "match/filter.h"
+#include "match/numbered_name.h"
 #include "tensor/shards.h"
 
 namespace tensordiff {
@@ -85,20 +86,10 @@ bool may_differ_in_rope_rows(const Sides& sides, const Pair& which) {
   return name && (name->role == "q" || name->role == "k");
 }
 
-// A name without its numbers: the same for the same step of other layers.
-std::string kind_of(const std::string& name) {
-  std::string kind;
-  for (const char c : name)
-    if (c < '0' || c > '9')
-      kind += c;
-    else if (kind.empty() || kind.back() != '#')
-      kind += '#';
-  return kind;
-}
-
+// The same step of any layer.
 bool same_kind(const Tensor& x, const Tensor& y) {
   return x.view.shape == y.view.shape && x.fault.empty() && y.fault.empty() && x.shards.empty() &&
-         y.shards.empty() && kind_of(x.name) == kind_of(y.name);
+         y.shards.empty() && numbered_name(x.name).pattern == numbered_name(y.name).pattern;
 }
 
 // How the nearest pair of the same kind, in another layer, is brought to one layout; nothing where

@@ -170,19 +170,6 @@ void look_farther(const Case& it, uint64_t values, AttentionStep& step, double& 
   step.b.push_back(std::move(*b));
 }
 
-// Where two outputs are farthest apart: a few tokens that may be the only ones that are wrong.
-std::vector<uint64_t> worst_rows(const Matrix& a, const Matrix& b) {
-  if (!same_form(a, b)) return {};
-  std::vector<std::pair<double, uint64_t>> gaps;
-  for (uint64_t row = 0; row < a.rows(); ++row)
-    gaps.emplace_back(-distance(a.row(row), b.row(row)), row);
-  const std::size_t count = std::min(gaps.size(), kWorstRows);
-  std::ranges::partial_sort(gaps, gaps.begin() + static_cast<std::ptrdiff_t>(count));
-  std::vector<uint64_t> rows;
-  for (std::size_t i = 0; i < count; ++i) rows.push_back(gaps[i].second);
-  return rows;
-}
-
 // Nothing where the site is no attention, its inputs are not there, or a's form is not found.
 std::optional<AttentionStep> learn_attention(const Run& run, const Site& site, uint64_t values,
                                              uint64_t farther = kValuesMax) {
@@ -190,7 +177,7 @@ std::optional<AttentionStep> learn_attention(const Run& run, const Site& site, u
   auto a = probe_of(run, site, &AlignedPair::a, {values});
   auto b = a ? probe_of(run, site, &AlignedPair::b, {values}) : std::nullopt;
   if (!b || b->in.query.tokens != a->in.query.tokens) return std::nullopt;
-  const std::vector<uint64_t> worst = worst_rows(a->out, b->out);
+  const std::vector<uint64_t> worst = farthest_rows(a->out, b->out, kWorstRows);
   const Case it(run, site, std::move(a->out), {});
   const std::optional<LearntAttention> learnt = learn_form(it, a->in);
   if (!learnt) return std::nullopt;

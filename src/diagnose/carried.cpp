@@ -36,15 +36,24 @@ constexpr double kOwnWeight = 0.4;  // Of the error, what the weights of a norm 
 constexpr double kRerouted = 0.5;   // Of what may be carried: more is another expert.
 constexpr double kNearMost = 0.5;   // Where more comes in, little is left to be told.
 
-// The same diagnosis on what came in.
-bool explains_input(const Case& it, const Diagnosis& diagnosis) {
+// How much of an error an explanation takes away.
+double explained(double before, double after) {
+  return std::sqrt(std::max(0.0, before * before - after * after));
+}
+
+// The same diagnosis on what came in takes away much of that, and about as much as here.
+bool explains_input(const Case& it, const Diagnosis& diagnosis, const Explanation& here) {
+  const double much = explained(here.before.value_or(it.before), here.after);
   return std::ranges::any_of(it.site.inputs, [&](std::size_t index) {
     const Site& input = it.run.sites[index];
     std::optional<Case> in = input.bug() ? values_of(it.run, input) : std::nullopt;
     if (!in) return false;
     in->carried = INFINITY;
     const std::optional<Explanation> found = diagnosis.examine(*in);
-    return found && found->after <= kExplainsInput * in->before;
+    if (!found) return false;
+    const double before = found->before.value_or(in->before);
+    return found->after <= kExplainsInput * before &&
+           much <= kStandsOut * explained(before, found->after);
   });
 }
 
@@ -126,10 +135,11 @@ bool same_statistics(const Stats& x, const Stats& y) {
          x.norm == y.norm && x.min < x.max;
 }
 
-// As many zeros of b's own as it takes for a token of them.
+// As many zeros as it takes for a token of them, and more of them than a has here and there.
 bool may_have_blanks(const Run& run, const Site& site) {
   const Comparison& found = site.comparison;
-  return found.b.zeros >= found.a.zeros + by_tokens(site.views.a, run.extent).features;
+  const uint64_t token = by_tokens(site.views.a, run.extent).features;
+  return found.b.zeros >= token && found.b.zeros >= found.a.zeros + (token + 1) / 2;
 }
 
 // Which tokens of a view hold nothing but zeros.
@@ -175,6 +185,13 @@ double usual_growth(const Run& run, const Site& site) {
 bool moves_tokens(const Diagnosis& diagnosis) {
   return diagnosis.layout || &diagnosis == &diagnoses::token_shift ||
          &diagnosis == &diagnoses::row_permutation;
+}
+
+// Whether a norm gives the opposite, and nothing that went into the stream is it.
+bool turned_round(const Case& it, double factor) {
+  return factor < 0 && std::ranges::none_of(added_to_stream(it.run, it.site), [](const Site* part) {
+           return part->comparison.diff.cosine.value_or(1) < 0;
+         });
 }
 
 // What points nearly the same way comes out of a norm nearly as large, whatever went in.
@@ -253,11 +270,13 @@ bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& e
   // A norm makes factors and offsets of its own of what comes in, but not one for each feature.
   if (is_norm(it.site.role) && &diagnosis == &diagnoses::norm_weight)
     return explanation.after <= kOwnWeight * it.before || has_own_size(it, explanation);
-  if (is_norm(it.site.role) && !moves_tokens(diagnosis)) return false;
   const std::optional<double> factor = factor_of(explanation);
+  if (is_norm(it.site.role) && !moves_tokens(diagnosis))
+    return &diagnosis == &diagnoses::scale && factor && turned_round(it, *factor) &&
+           near_carried(it, explanation);
   if (&diagnosis == &diagnoses::scale && factor)
     return near_carried(it, explanation) && own_factor(it, *factor);
-  return accepted(it, explanation) && !explains_input(it, diagnosis);
+  return accepted(it, explanation) && !explains_input(it, diagnosis, explanation);
 }
 
 std::vector<uint64_t> blank_tokens(const Run& run, const Site& site) {

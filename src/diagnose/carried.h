@@ -32,6 +32,13 @@ double most_carried(const Run& run, const Site& site);
 // The values of a pair without what its replays need; nothing where they cannot be read.
 std::optional<Case> values_of(const Run& run, const Site& site);
 
+// How many tokens of each sequence so many values are.
+uint64_t tokens_held(const Run& run, const Site& site, uint64_t values);
+
+// Where to read so many tokens of a tensor whose start does not show the difference: around the
+// largest one, where that lies beyond it.
+uint64_t window_of(const Run& run, const Site& site, uint64_t tokens);
+
 // Whether the first tokens, which replays are computed from, have the error of the whole tensor.
 bool shown_at_start(const Run& run, const Site& site);
 

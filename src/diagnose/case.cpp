@@ -20,16 +20,11 @@ constexpr double kCarriedMost = 0.8;  // What leaves more tells nothing.
 constexpr double kCarriedImprovement = 0.6;
 constexpr double kShown = 0.25;  // Of the error of the whole tensor.
 
-// Where to read a tensor that is too large to hold, and whose start does not show the difference:
-// the neighbourhood of the largest one, where that lies beyond it.
-uint64_t window_of(const Site& site, const Extent& extent) {
-  const TokenView tokens = by_tokens(site.views.a, extent);
+// Which token is the farthest off.
+uint64_t worst_token(const Run& run, const Site& site) {
+  const std::optional<std::size_t> axis = by_tokens(site.views.a, run.extent).axis;
   const std::vector<uint64_t>& at = site.comparison.diff.max_abs_at;
-  const uint64_t kept = kValuesMax / std::max<uint64_t>(1, tokens.batch * tokens.features);
-  const auto axis = std::ranges::find(site.views.a.shape, tokens.tokens);
-  const auto index = static_cast<std::size_t>(axis - site.views.a.shape.begin());
-  if (tokens.tokens <= kept || index >= at.size() || at[index] < kept) return 0;
-  return at[index] - std::min(at[index], kept / 2);
+  return axis && *axis < at.size() ? at[*axis] : 0;
 }
 
 std::optional<Case> read_case(const Run& run, const Site& site, uint64_t first) {
@@ -55,6 +50,16 @@ void measure(Case& it) {
   it.before = it.norm_a > 0 ? distance(it.a.values, it.b.values) / it.norm_a : 1;
 }
 
+uint64_t tokens_held(const Run& run, const Site& site, uint64_t values) {
+  const TokenView tokens = by_tokens(site.views.a, run.extent);
+  return std::max<uint64_t>(1, values / std::max<uint64_t>(1, tokens.batch * tokens.features));
+}
+
+uint64_t window_of(const Run& run, const Site& site, uint64_t tokens) {
+  const uint64_t worst = worst_token(run, site);
+  return worst < tokens ? 0 : worst - tokens / 2;
+}
+
 bool shown_at_start(const Run& run, const Site& site) {
   const std::optional<Case> start = read_case(run, site, 0);
   return start && start->before >= kShown * site.error;
@@ -63,7 +68,7 @@ bool shown_at_start(const Run& run, const Site& site) {
 std::optional<Case> values_of(const Run& run, const Site& site) {
   if (!site.compared()) return std::nullopt;
   std::optional<Case> start = read_case(run, site, 0);
-  const uint64_t first = window_of(site, run.extent);
+  const uint64_t first = window_of(run, site, tokens_held(run, site, kValuesMax));
   const bool shown = !start || first == 0 || start->before >= kShown * site.error;
   std::optional<Case> there = shown ? std::nullopt : read_case(run, site, first);
   std::optional<Case>& read = there ? there : start;

@@ -29,7 +29,6 @@ constexpr double kGrowthBehind = 4;
 // Sums of narrow types are rounded once at the end; those of float32 at every step.
 constexpr double kRoundoffsBehind = 1;
 constexpr double kRoundoffsBehindWide = 16;
-constexpr double kWide = 1e-6;
 constexpr double kGrowthOfLayout =
     1.2;  // At least: another layout is farther off than what comes in.
 
@@ -101,7 +100,7 @@ bool gone_behind(const Run& run, const Site& site) {
   const Site* reader = reader_of(run, site);
   if (!reader || reader->bug()) return false;
   if (before && site.error < kGrowthOfLayout * before->error) return false;
-  const double rounded = reader->roundoff < kWide ? kRoundoffsBehindWide : kRoundoffsBehind;
+  const double rounded = reader->roundoff < kNarrow ? kRoundoffsBehindWide : kRoundoffsBehind;
   const double level = (before ? before->error : 0) + rounded * reader->roundoff;
   return reader->error <= kGrowthBehind * level;
 }

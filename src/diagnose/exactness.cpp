@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/noise.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr double kNarrow = 1e-6;  // Unit roundoffs above it are those of narrow types.
-constexpr double kTiny = 1e-2;    // And above this of 8-bit floats.
+constexpr double kTiny = 1e-2;  // Unit roundoffs above it are those of 8-bit floats.
 
 // Runs that agree to the last bits so far round alike: in a narrow type, where a step is rounded a
 // few times at most, an error of more roundoffs than that was made. In unit roundoffs.

@@ -14,17 +14,15 @@
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kTokensRead = 16;  // Of every step behind a mistake.
+constexpr uint64_t kValuesRead = uint64_t{1} << 15;  // At least, of every step behind a mistake.
 constexpr double kNoiseRoundoffs = 16;
 // Angles of far positions are off by more than rounding.
 constexpr double kTurnMin = 1e-3;
 
-std::optional<Matrix> read(const Run& run, const Site* site, View AlignedPair::*side) {
+std::optional<Matrix> read(const Run& run, const Site* site, View AlignedPair::*side,
+                           const Place& at) {
   if (!site) return std::nullopt;
-  const View& view = site->views.*side;
-  const TokenView tokens = by_tokens(view, run.extent);
-  Result<Matrix> matrix =
-      read_matrix(view, run.extent, 0, kTokensRead * tokens.batch * tokens.features);
+  Result<Matrix> matrix = read_matrix(site->views.*side, run.extent, at);
   if (!matrix.ok()) return std::nullopt;
   return std::move(matrix).value();
 }
@@ -44,11 +42,11 @@ Expected judged(Matrix made, Matrix b, double own, double least) {
   return result;
 }
 
-std::optional<Expected> rotated(const Run& run, const Site& site) {
-  auto a = read(run, &site, &AlignedPair::a), b = read(run, &site, &AlignedPair::b);
+std::optional<Expected> rotated(const Run& run, const Site& site, const Place& at) {
+  auto a = read(run, &site, &AlignedPair::a, at), b = read(run, &site, &AlignedPair::b, at);
   if (!a || !b) return std::nullopt;
   const Role from = site.role == Role::query_final ? Role::query : Role::key;
-  const auto in = read(run, find_role(run, site, from), &AlignedPair::b);
+  const auto in = read(run, find_role(run, site, from), &AlignedPair::b, at);
   const auto of_a = learn_rotation_of_a(Case(run, site, std::move(*a), {}));
   if (!of_a || !in || !same_form(*in, *b)) return std::nullopt;
   return judged(rotate(*in, *of_a), std::move(*b), of_a->left,
@@ -56,47 +54,47 @@ std::optional<Expected> rotated(const Run& run, const Site& site) {
 }
 
 // The terms of a sum, where a's output is their sum.
-std::optional<Expected> summed(const Run& run, const Site& site,
+std::optional<Expected> summed(const Run& run, const Site& site, const Place& at,
                                const std::vector<const Site*>& terms) {
   Matrix out[2], sum[2];
-  int at = 0;
+  int which = 0;
   for (const auto side : {&AlignedPair::a, &AlignedPair::b}) {
-    auto whole = read(run, &site, side);
+    auto whole = read(run, &site, side, at);
     if (!whole) return std::nullopt;
-    sum[at] = like(*whole);
+    sum[which] = like(*whole);
     for (const Site* term : terms) {
-      const auto part = read(run, term, side);
+      const auto part = read(run, term, side, at);
       if (!part || !same_form(*part, *whole)) return std::nullopt;
-      for (std::size_t i = 0; i < part->values.size(); ++i) sum[at].values[i] += part->values[i];
+      for (std::size_t i = 0; i < part->values.size(); ++i) sum[which].values[i] += part->values[i];
     }
-    out[at++] = std::move(*whole);
+    out[which++] = std::move(*whole);
   }
   const double own = gap_between(sum[0], out[0]), noise = kNoiseRoundoffs * site.roundoff;
   if (own > noise) return std::nullopt;
   return judged(std::move(sum[1]), std::move(out[1]), own, noise);
 }
 
-std::optional<Expected> stream_summed(const Run& run, const Site& site) {
+std::optional<Expected> stream_summed(const Run& run, const Site& site, const Place& at) {
   Site before;
   before.layer = site.layer ? std::optional(*site.layer - 1) : std::nullopt;
   return summed(
-      run, site,
+      run, site, at,
       {find_role(run, before, Role::block_output), find_role(run, site, Role::attention_output),
        find_role(run, site, Role::mlp_output)});
 }
 
-std::optional<Expected> activated(const Run& run, const Site& site) {
+std::optional<Expected> activated(const Run& run, const Site& site, const Place& at) {
   const ActivationFunction* function = function_of(run, site, &AlignedPair::a);
-  const auto in = read(run, activation_input(run, site), &AlignedPair::b);
-  auto b = read(run, &site, &AlignedPair::b);
+  const auto in = read(run, activation_input(run, site), &AlignedPair::b, at);
+  auto b = read(run, &site, &AlignedPair::b, at);
   if (!function || !in || !b || !same_form(*in, *b)) return std::nullopt;
   Matrix made = *in;
   std::ranges::transform(made.values, made.values.begin(), function->value);
   return judged(std::move(made), std::move(*b), 0, activation_limit(site));
 }
 
-std::optional<Expected> normalised(const Run& run, const Site& site) {
-  std::optional<NormReplay> norm = replay_norm(run, site);
+std::optional<Expected> normalised(const Run& run, const Site& site, const Place& at) {
+  std::optional<NormReplay> norm = replay_norm(run, site, at);
   if (!norm) return std::nullopt;
   Expected result = judged(std::move(norm->made), std::move(norm->b), norm->own,
                            std::max(norm->size_left, kNoiseRoundoffs * site.roundoff));
@@ -111,6 +109,38 @@ std::optional<Expected> multiplied(const Run& run, const Site& site) {
   return projected ? std::move(projected) : expect_mlp(*it);
 }
 
+// Steps whose tokens are computed each by itself.
+std::optional<Expected> computed(const Run& run, const Site& site, const Place& at) {
+  switch (site.role) {
+    case Role::value_final:
+      return summed(run, site, at, {find_role(run, site, Role::value)});
+    case Role::activation:
+      return activated(run, site, at);
+    case Role::block_output:
+      return stream_summed(run, site, at);
+    default:
+      return is_norm(site.role) ? normalised(run, site, at) : rotated(run, site, at);
+  }
+}
+
+// A few tokens tell of most mistakes, and the one that is the farthest off of the others. Once
+// there is one, all that can be held at a time tell what it is.
+std::optional<Expected> computed(const Run& run, const Site& site) {
+  Place at;
+  at.tokens = std::max(at.tokens, tokens_held(run, site, kValuesRead));
+  std::optional<Expected> result = computed(run, site, at);
+  if (!result) return std::nullopt;
+  at.first = window_of(run, site, at.tokens);
+  if (result->met() && at.first > 0) {
+    std::optional<Expected> there = computed(run, site, at);
+    if (there) result = std::move(there);
+  }
+  if (result->met()) return result;
+  const uint64_t held = tokens_held(run, site, kValuesMax);
+  std::optional<Expected> all = computed(run, site, {window_of(run, site, held), held});
+  return all && !all->met() ? std::move(all) : std::move(result);
+}
+
 }  // namespace
 
 std::optional<Expected> expected_of(const Run& run, const Site& site) {
@@ -118,17 +148,14 @@ std::optional<Expected> expected_of(const Run& run, const Site& site) {
   switch (site.role) {
     case Role::query_final:
     case Role::key_final:
-      return rotated(run, site);
     case Role::value_final:
-      return summed(run, site, {find_role(run, site, Role::value)});
+    case Role::activation:
+    case Role::block_output:
+      return computed(run, site);
     case Role::attention:
       return attended(run, site);
-    case Role::activation:
-      return activated(run, site);
-    case Role::block_output:
-      return stream_summed(run, site);
     default:
-      return is_norm(site.role) ? normalised(run, site) : multiplied(run, site);
+      return is_norm(site.role) ? computed(run, site) : multiplied(run, site);
   }
 }
 

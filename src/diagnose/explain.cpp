@@ -10,6 +10,7 @@
 #include "diagnose/evidence_slice.h"
 #include "diagnose/expected.h"
 #include "diagnose/linear_replay.h"
+#include "diagnose/norm_size.h"
 #include "diagnose/norms.h"
 #include "diagnose/routing.h"
 
@@ -73,6 +74,16 @@ void explain_by_weights(const Case& it, const DiagnoseOptions& options, Told& to
   told.finding = finding_of(diagnoses::operator_step, it, std::move(*found));
 }
 
+// What the weights of a norm say of the size of its tokens.
+void explain_by_size(const Run& run, const Site& site, Told& told) {
+  const std::optional<Case> it =
+      run.weights.empty() || !is_norm(site.role) ? std::nullopt : values_of(run, site);
+  std::optional<NormMistake> found = it ? wrong_size(*it) : std::nullopt;
+  if (!found) return;
+  told.finding = finding_of(*found->diagnosis, *it, std::move(found->explanation));
+  told.made_here = true;
+}
+
 // Where a's way of computing the step is known, b's own inputs tell what should have come out.
 void explain_by_own_inputs(const Case& it, Expected expected, const DiagnoseOptions& options,
                            Told& told) {
@@ -82,6 +93,7 @@ void explain_by_own_inputs(const Case& it, Expected expected, const DiagnoseOpti
   };
   explain(it, options, replays, told);
   if (!told.finding) explain_by_weights(it, options, told);
+  if (!told.finding) explain_by_size(it.run, it.site, told);
   if (told.finding) return;
   Case own(it.run, it.site, std::move(expected.made), std::move(expected.b));
   measure(own);
@@ -173,6 +185,7 @@ Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site&
     if (it) explain_by_own_inputs(*it, std::move(*expected), options, told);
   }
   if (!told.made_here) explain_blanks(run, site, told);
+  if (!told.made_here) explain_by_size(run, site, told);
   return told;
 }
 

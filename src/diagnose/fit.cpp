@@ -35,6 +35,18 @@ double factor_between(std::span<const double> x, std::span<const double> y) {
   return xx > 0 ? xy / xx : 0;
 }
 
+std::vector<uint64_t> farthest_rows(const Matrix& a, const Matrix& b, std::size_t count) {
+  if (!same_form(a, b)) return {};
+  std::vector<std::pair<double, uint64_t>> gaps;
+  for (uint64_t row = 0; row < a.rows(); ++row)
+    gaps.emplace_back(-distance(a.row(row), b.row(row)), row);
+  count = std::min(gaps.size(), count);
+  std::ranges::partial_sort(gaps, gaps.begin() + static_cast<std::ptrdiff_t>(count));
+  std::vector<uint64_t> rows;
+  for (std::size_t i = 0; i < count; ++i) rows.push_back(gaps[i].second);
+  return rows;
+}
+
 std::string ranges_text(const std::vector<uint64_t>& sorted) {
   constexpr std::size_t kRangesMax = 6;
   std::string out;

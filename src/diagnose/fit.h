@@ -15,6 +15,9 @@ double norm(std::span<const double> x);
 // ‖x − y‖
 double distance(std::span<const double> x, std::span<const double> y);
 
+// Where two outputs are farthest apart: a few tokens that may be the only ones that are wrong.
+std::vector<uint64_t> farthest_rows(const Matrix& a, const Matrix& b, std::size_t count);
+
 // What multiplies x to come nearest to y: <x,y> / <x,x>; 0 where x is all zeros.
 double factor_between(std::span<const double> x, std::span<const double> y);
 

@@ -16,6 +16,8 @@ namespace {
 
 constexpr double kWorkMax = 1e8;  // Multiplications for one replay: a fraction of a second.
 constexpr uint64_t kRowsMax = 16;
+constexpr double kWorkOfMore = 4e6;    // More of them, as long as they take no more than this,
+constexpr std::size_t kWorstRows = 4;  // and these.
 constexpr uint64_t kFeaturesMax = 96;
 // What a's own form may leave of a's output; a wrong weight leaves all of it.
 constexpr double kOwnFit = 0.03;
@@ -163,16 +165,23 @@ double noise_of(const Case& it, const Replayed& replayed) {
   return std::max(4 * replayed.own, kNoiseRoundoffs * it.site.roundoff);
 }
 
-std::optional<FirstTokens> first_of_b(const Case& it, const Site& input, double work_per_row) {
+std::optional<Expected> expect_replay(const Case& it, const Site& input, const Replayed& replayed,
+                                      double work_per_row, const MakeRows& make) {
+  Expected result;
+  result.left = replayed.before;
+  result.floor = noise_of(it, replayed);
+  if (result.met()) return result;
   const Result<Matrix> in = read_matrix(input.views.b, it.run.extent, it.b.first_token);
   if (!in.ok() || in.value().batch != it.b.batch) return std::nullopt;
   const double affordable = kWorkMax / (work_per_row * static_cast<double>(it.b.batch));
   const uint64_t tokens =
       std::min({in.value().tokens, it.b.tokens, static_cast<uint64_t>(std::max(2.0, affordable))});
-  FirstTokens first{first_tokens(in.value(), tokens), first_tokens(it.b, tokens), {}};
-  first.features.resize(it.b.features);
-  std::iota(first.features.begin(), first.features.end(), 0);
-  return first;
+  std::vector<uint64_t> all(it.b.features);
+  std::iota(all.begin(), all.end(), 0);
+  result.b = first_tokens(it.b, tokens);
+  result.made = like(result.b);
+  result.made.values = make(first_tokens(in.value(), tokens), all).values;
+  return result;
 }
 
 std::optional<Samples> samples_of(const Case& it, const Site& input, double work_per_row) {
@@ -185,7 +194,12 @@ std::optional<Samples> samples_of(const Case& it, const Site& input, double work
     return std::nullopt;
   Samples samples;
   const auto affordable = static_cast<uint64_t>(std::max(2.0, kWorkMax / work_per_row));
-  samples.rows = spread(tokens, std::min(kRowsMax, affordable));
+  const uint64_t wanted =
+      std::max(kRowsMax, static_cast<uint64_t>(kWorkOfMore / std::max(1.0, work_per_row)));
+  samples.rows = spread(tokens, std::min(wanted, affordable));
+  for (const uint64_t row : farthest_rows(it.a, it.b, kWorstRows))
+    if (row < tokens && !std::ranges::binary_search(samples.rows, row)) samples.rows.push_back(row);
+  std::ranges::sort(samples.rows);
   samples.features = spread(it.a.features, kFeaturesMax);
   samples.in_a = rows_of(in_a.value(), samples.rows);
   samples.in_b = rows_of(in_b.value(), samples.rows);
@@ -267,17 +281,11 @@ std::optional<Projection> projection_of(const Run& run, const Site& site) {
 std::optional<Expected> expect_projection(const Case& it) {
   const std::optional<ProjectionStep> step = learn_projection(it);
   if (!step) return std::nullopt;
-  Expected result;
-  result.left = step->learnt.replayed.before;
-  result.floor = noise_of(it, step->learnt.replayed);
-  if (result.met()) return result;
   const double work = static_cast<double>(it.b.features * step->samples.in_b.features);
-  std::optional<FirstTokens> first = first_of_b(it, *step->input, work);
-  if (!first) return std::nullopt;
-  result.made = like(first->out);
-  result.made.values = made_by(step->learnt.form, first->in, first->features).values;
-  result.b = std::move(first->out);
-  return result;
+  return expect_replay(it, *step->input, step->learnt.replayed, work,
+                       [&](const Matrix& in, const std::vector<uint64_t>& features) {
+                         return made_by(step->learnt.form, in, features);
+                       });
 }
 
 std::optional<Explanation> replay_projection(const Case& it) {

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,12 +44,11 @@ double noise_of(const Case& it, const Replayed& replayed);
 Explanation explain_replay(const Case& it, const Samples& samples, const Replayed& replayed,
                            const Matrix& made, std::string text);
 
-// b's input and output, of the first tokens: as many as can be computed with all features.
-struct FirstTokens {
-  Matrix in, out;
-  std::vector<uint64_t> features;  // All of them.
-};
-std::optional<FirstTokens> first_of_b(const Case& it, const Site& input, double work_per_row);
+// What a's form makes of the first tokens of b's own input, with all features, where it is not what
+// b holds. `make` computes these rows.
+using MakeRows = std::function<Matrix(const Matrix& in, const std::vector<uint64_t>& features)>;
+std::optional<Expected> expect_replay(const Case& it, const Site& input, const Replayed& replayed,
+                                      double work_per_row, const MakeRows& make);
 
 // Which projection a step is, for those that are one.
 std::optional<Projection> projection_of(const Run& run, const Site& site);
@@ -62,7 +62,7 @@ std::optional<Explanation> replay_partial_sum(const Case& it);
 // An MLP as a whole, from its norm to its output.
 std::optional<Explanation> replay_mlp(const Case& it);
 
-// What a's form makes of b's own input, where it is not what b holds.
+// A step as expect_replay tells it; nothing where a's form is not known.
 std::optional<Expected> expect_projection(const Case& it);
 std::optional<Expected> expect_mlp(const Case& it);
 

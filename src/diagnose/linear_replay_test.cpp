@@ -258,5 +258,26 @@ TEST(Reduction, KnowsASumThatNobodyMade) {
   }
 }
 
+// Of more tokens than can be computed again, those that are the farthest off are.
+TEST(LinearReplay, SamplesTheTokensThatAreFarthestOff) {
+  constexpr uint64_t kTokens = 400, kWidth = 8;
+  const Shape shape = {kTokens, kWidth};
+  const Values right(kTokens * kWidth, 1);
+  Values wrong = right;
+  for (const uint64_t row : {101, 103})
+    for (uint64_t i = 0; i < kWidth; ++i) wrong[row * kWidth + i] = 2;
+  const tensordiff::Run run = make_run(
+      sites_of({{"query", 0, shape, right}}, DType::f32, {{"query", 0, shape, wrong}}, DType::f32),
+      {});
+  const Site& site = run.sites[0];
+  const Case it(run, site, read_matrix(site.views.a, run.extent).value(),
+                read_matrix(site.views.b, run.extent).value());
+  const std::optional<Samples> samples = samples_of(it, site, 1e6);
+  ASSERT_TRUE(samples);
+  EXPECT_LE(samples->rows.size(), 20U);
+  for (const uint64_t row : {101, 103})
+    EXPECT_TRUE(std::ranges::binary_search(samples->rows, row)) << row;
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -59,6 +59,7 @@ TokenView by_tokens(const View& view, const Extent& extent) {
     if (std::ranges::find(order, i) == order.end()) order.push_back(i);
   result.view = permuted(view, order);
   result.order = order;
+  result.axis = axis;
   const Shape& ordered = result.view.shape;
   result.batch = product_of(ordered, 0, batch);
   result.tokens = ordered[batch];
@@ -91,6 +92,12 @@ Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t firs
                   matrix.values.data() + sequence * run);
   if (!reader.intact()) return Error("the file was cut short while it was read");
   return matrix;
+}
+
+Result<Matrix> read_matrix(const View& view, const Extent& extent, const Place& place) {
+  const TokenView tokens = by_tokens(view, extent);
+  const uint64_t values = place.tokens * tokens.batch * tokens.features;
+  return read_matrix(view, extent, place.first, std::min(kValuesMax, values));
 }
 
 Matrix first_tokens(const Matrix& matrix, uint64_t tokens) {

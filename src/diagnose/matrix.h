@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -49,13 +50,22 @@ struct Matrix {
 struct TokenView {
   View view;
   uint64_t batch = 1, tokens = 1, features = 1, heads = 0;
-  std::vector<uint64_t> order;  // Axis i of the view is axis order[i] of the original.
+  std::vector<uint64_t> order;      // Axis i of the view is axis order[i] of the original.
+  std::optional<std::size_t> axis;  // Which of the original the tokens are, where it is one.
 };
 TokenView by_tokens(const View& view, const Extent& extent);
+
+// Some tokens of each sequence.
+struct Place {
+  uint64_t first = 0;
+  uint64_t tokens = 32;
+};
 
 // From `first_token` of each sequence on, and no more values than these but for one token.
 Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token = 0,
                            uint64_t values_max = kValuesMax);
+
+Result<Matrix> read_matrix(const View& view, const Extent& extent, const Place& place);
 
 // The first tokens of each sequence.
 Matrix first_tokens(const Matrix& matrix, uint64_t tokens);

@@ -180,17 +180,11 @@ std::optional<MlpStep> learn_mlp(const Case& it) {
 std::optional<Expected> expect_mlp(const Case& it) {
   const std::optional<MlpStep> step = learn_mlp(it);
   if (!step) return std::nullopt;
-  Expected result;
-  result.left = step->replayed.before;
-  result.floor = noise_of(it, step->replayed);
-  if (result.met()) return result;
-  std::optional<FirstTokens> first = first_of_b(it, *step->input, step->work);
-  if (!first) return std::nullopt;
-  const Hidden hidden = hidden_of(step->mlp, first->in);
-  result.made = like(first->out);
-  result.made.values = made_by(step->mlp, hidden, step->of_a.form, first->features).values;
-  result.b = std::move(first->out);
-  return result;
+  return expect_replay(it, *step->input, step->replayed, step->work,
+                       [&](const Matrix& in, const std::vector<uint64_t>& features) {
+                         return made_by(step->mlp, hidden_of(step->mlp, in), step->of_a.form,
+                                        features);
+                       });
 }
 
 std::optional<Explanation> replay_mlp(const Case& it) {

@@ -28,7 +28,6 @@ constexpr double kGrowth = 8;
 // float32 and rounded once for each operation; a step is a handful of operations.
 constexpr double kStepsWide = 64;
 constexpr double kStepsNarrow = 16;
-constexpr double kNarrow = 1e-6;  // Unit roundoffs above it are those of narrow types.
 constexpr double kStepsTiny = 4;  // 8-bit floats: one rounding is already 3 to 6 %.
 // Below so many unit roundoffs nothing is said of structure: it may be the format's own.
 constexpr double kQuietRoundoffs = 8;

@@ -92,30 +92,36 @@ TEST(Noise, BlamesNoLayerForThoseThatAreLost) {
   ToyShape shape;
   shape.layers = 5;
   ToyModel model(shape, 8);
-  ToyMistakes lost;
-  lost.layer = 1;
-  lost.after["post_ln_pre_attn"] = [&](Values& values) {
+  // Another kernel, whose noise grows at the MLP of every layer.
+  std::vector<ToyMistakes> made(shape.layers);
+  for (uint64_t layer = 0; layer < shape.layers; ++layer) {
+    made[layer].layer = layer;
+    made[layer].after["post_mlp"] = [](Values& values) {
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] *= 1 + 0.06 * std::sin(17.0 * i);
+    };
+  }
+  made[1].after["post_ln_pre_attn"] = [&](Values& values) {
     std::fill_n(values.begin() + std::ptrdiff_t(3 * shape.width()), shape.width(), NAN);
   };
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    const auto a = model.run(DType::f32, false, {}), b = model.run(dtype, true, {lost});
-    const std::vector<Site> sites = sites_of(a, DType::f32, b, dtype);
-    const Insight insight = diagnose(sites, {});
-    ASSERT_TRUE(insight.first);
-    EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_ln_pre_attn");
-  }
+  const auto a = model.run(DType::f32, false, {}), b = model.run(DType::bf16, true, made);
+  const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::bf16);
+  const Insight insight = diagnose(sites, {});
+  ASSERT_TRUE(insight.first);
+  EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_ln_pre_attn");
 }
 
 // Attention does not see what is added to all keys: behind it everything agrees again.
 TEST(Noise, EndsWhereAMistakeComesToNothing) {
   ToyModel model({}, 8);
-  ToyMistakes added, eps;
-  added.layer = 0, eps.layer = 2;
+  ToyMistakes added, faint;
+  added.layer = 0, faint.layer = 2;
   added.after["key_final"] = [](Values& values) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += std::cos(double(i % 8));
   };
-  eps.epsilon = 0.1;
-  auto a = model.run(DType::f32, false, {}), b = model.run(DType::f32, true, {added, eps});
+  faint.after["post_mlp"] = [](Values& values) {
+    for (double& value : values) value *= 1.000002;
+  };
+  auto a = model.run(DType::f32, false, {}), b = model.run(DType::f32, true, {added, faint});
   for (auto* dumps : {&a, &b})
     std::erase_if(*dumps, [](const ToyModel::Dump& dump) { return dump.stage == "output"; });
   const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
@@ -123,7 +129,7 @@ TEST(Noise, EndsWhereAMistakeComesToNothing) {
   ASSERT_TRUE(insight.first);
   EXPECT_EQ(sites[insight.first->pair].name_a, "0_key_final");
   ASSERT_FALSE(insight.next.empty());
-  EXPECT_EQ(sites[insight.next[0].pair].name_a, "2_post_ln_pre_attn");
+  EXPECT_EQ(sites[insight.next[0].pair].name_a, "2_post_mlp");
 }
 
 TEST(Noise, TrustsTheNoiseRunOverTheModel) {

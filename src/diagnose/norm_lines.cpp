@@ -22,13 +22,20 @@ void LeastSquares::solve(double& p, double& q) const {
   }
 }
 
-Matrix unit_tokens(Matrix x, bool centred) {
+Matrix without_means(Matrix x) {
   for (uint64_t row = 0; row < x.rows(); ++row) {
     const std::span<double> token = x.row(row);
     double mean = 0;
     for (const double value : token) mean += value / static_cast<double>(token.size());
-    if (centred)
-      for (double& value : token) value -= mean;
+    for (double& value : token) value -= mean;
+  }
+  return x;
+}
+
+Matrix unit_tokens(Matrix x, bool centred) {
+  if (centred) x = without_means(std::move(x));
+  for (uint64_t row = 0; row < x.rows(); ++row) {
+    const std::span<double> token = x.row(row);
     const double size = norm(token) / std::sqrt(static_cast<double>(token.size()));
     if (size > 0)
       for (double& value : token) value /= size;

@@ -22,6 +22,9 @@ struct NormLines {
   std::vector<double> slope, start;
 };
 
+// Each token less its mean.
+Matrix without_means(Matrix x);
+
 Matrix unit_tokens(Matrix x, bool centred);
 Matrix on_lines(const Matrix& unit, const NormLines& lines);
 NormLines lines_between(const Matrix& unit, const Matrix& out, bool centred);

@@ -7,13 +7,13 @@
 #include "diagnose/carried.h"
 #include "diagnose/fit.h"
 #include "diagnose/norm_factors.h"
+#include "diagnose/norm_gain.h"
 #include "diagnose/norm_lines.h"
 #include "diagnose/norms.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kTokensMax = 32;
 constexpr uint64_t kTokensMin = 6;
 constexpr uint64_t kTokensMinCentred = 8;
 // What a's own norm may leave of a: a few roundoffs of the three tensors.
@@ -56,12 +56,10 @@ NormSources sources_of(const Run& run, const Site& site) {
           in_layer(run, last, Role::block_output)};
 }
 
-std::optional<Matrix> read(const Run& run, const Site* site, View AlignedPair::*side) {
+std::optional<Matrix> read(const Run& run, const Site* site, View AlignedPair::*side,
+                           const Place& at) {
   if (!site) return std::nullopt;
-  const TokenView tokens = by_tokens(site->views.*side, run.extent);
-  Result<Matrix> matrix =
-      read_matrix(site->views.*side, run.extent, 0,
-                  std::min(kValuesMax, kTokensMax * tokens.batch * tokens.features));
+  Result<Matrix> matrix = read_matrix(site->views.*side, run.extent, at);
   if (!matrix.ok()) return std::nullopt;
   return std::move(matrix).value();
 }
@@ -205,62 +203,122 @@ std::optional<NormReplay> replayed(const NormParts& a, const NormParts& b, bool 
   return replay;
 }
 
-Matrix without_means(Matrix x) {
-  for (uint64_t row = 0; row < x.rows(); ++row) {
-    const std::span<double> token = x.row(row);
-    double mean = 0;
-    for (const double value : token) mean += value / static_cast<double>(token.size());
-    for (double& value : token) value -= mean;
+// Each token as the norm before it and what was added since, before the weights of both norms.
+struct Combined {
+  Matrix made;
+  double of_stream = 0;  // Share of it that is the norm before.
+};
+
+Combined combined(const NormParts& unit) {
+  Combined result{like(unit.out)};
+  Matrix stream = like(unit.out);
+  for (uint64_t row = 0; row < stream.rows(); ++row) {
+    const auto x = unit.stream.row(row), y = unit.branch.row(row), z = unit.out.row(row);
+    LeastSquares sums;
+    for (uint64_t i = 0; i < stream.features; ++i) sums.add(x[i], y[i], z[i]);
+    double of_stream = 0, of_branch = 0;
+    sums.solve(of_stream, of_branch);
+    // A norm turns no token round.
+    if (of_stream < 0 && of_branch < 0) of_stream *= -1, of_branch *= -1;
+    for (uint64_t i = 0; i < stream.features; ++i) {
+      stream.row(row)[i] = of_stream * x[i];
+      result.made.row(row)[i] = of_stream * x[i] + of_branch * y[i];
+    }
   }
-  return x;
+  result.of_stream = norm(stream.values) / std::max(norm(result.made.values), 1e-300);
+  return result;
 }
 
-std::optional<NormReplay> by_norm_before(const Run& run, const Site& site,
-                                         const NormSources& from) {
+// Both norms as a model multiplies by their weights, and whether they are centred.
+struct NormForm {
+  NormGain gain, gain_before;
+  bool centred;
+};
+
+NormParts unit_parts(const NormParts& parts, const NormForm& form) {
+  return {without_gain(parts.stream, form.gain_before),
+          form.centred ? without_means(parts.branch) : parts.branch,
+          without_gain(parts.out, form.gain)};
+}
+
+// With the weights of both norms at hand a token has two unknowns of its own, and there are no
+// others.
+std::optional<NormReplay> by_stored_weights(const Run& run, const Site& site,
+                                            const NormSources& from, const NormParts (&parts)[2]) {
+  const auto here = stored_gain(run, site), before = stored_gain(run, *from.stream);
+  if (!here || !before) return std::nullopt;
+  NormReplay replay;
+  std::optional<NormForm> best;
+  for (const bool centred : {false, true}) {
+    for (const GainWay& way : ways_of_models()) {
+      NormForm form{in_way(*here, way), in_way(*before, way), centred};
+      const Matrix made = with_gain(combined(unit_parts(parts[0], form)).made, form.gain);
+      const double own = left_of(made, parts[0].out);
+      if (own < replay.own) replay.own = own, best = std::move(form);
+    }
+  }
+  if (!best || replay.own > own_fit(site.roundoff)) return std::nullopt;
+  Combined of_b = combined(unit_parts(parts[1], *best));
+  replay.made = with_gain(std::move(of_b.made), best->gain);
+  replay.b = parts[1].out;
+  replay.left = left_of(replay.made, replay.b);
+  replay.told = replay.left <= std::max(4 * replay.own, 16 * site.roundoff);
+  if (replay.told && of_b.of_stream < kNoStream) return std::nullopt;
+  return replay;
+}
+
+std::optional<NormReplay> by_norm_before(const Run& run, const Site& site, const NormSources& from,
+                                         const Place& at) {
   NormParts parts[2];
-  int at = 0;
+  int which = 0;
   if (!from.stream || !from.branch) return std::nullopt;
   for (const auto side : {&AlignedPair::a, &AlignedPair::b}) {
-    auto stream = read(run, from.stream, side), branch = read(run, from.branch, side);
-    auto out = read(run, &site, side);
+    auto stream = read(run, from.stream, side, at);
+    auto branch = read(run, from.branch, side, at);
+    auto out = read(run, &site, side, at);
     if (!stream || !branch || !out || !same_shape(*stream, *out) || !same_shape(*branch, *out) ||
         out->rows() < kTokensMin)
       return std::nullopt;
-    parts[at++] = {std::move(*stream), std::move(*branch), std::move(*out)};
+    parts[which++] = {std::move(*stream), std::move(*branch), std::move(*out)};
   }
+  // Weights that are known leave less room than those that are learnt.
+  std::optional<NormReplay> stored = by_stored_weights(run, site, from, parts);
+  if (stored && stored->told) return stored;
   std::optional<NormReplay> replay = replayed(parts[0], parts[1], false, site.roundoff);
   if (!replay && parts[0].out.rows() >= kTokensMinCentred) {
     for (NormParts& part : parts) part.branch = without_means(std::move(part.branch));
     replay = replayed(parts[0], parts[1], true, site.roundoff);
     if (replay) replay->size_left = kSizeLeftCentred;
   }
-  return replay;
+  return stored && (!replay || replay->told) ? std::move(stored) : std::move(replay);
 }
 
-// A norm that is wrong in itself does not show the stream.
-bool wrong_itself(const Run& run, const Site& norm) {
+// A norm that is wrong in itself does not show the stream. One that reads a stream without a sum
+// does.
+bool wrong_itself(const Run& run, const Site& norm, const Place& at) {
   if (!norm.bug()) return false;
-  if (norm.created || norm.inputs.empty() || !blank_tokens(run, norm).empty()) return true;
-  const std::optional<NormReplay> replay = by_norm_before(run, norm, sources_of(run, norm));
-  return replay && !replay->told;
+  if (norm.inputs.empty() || !blank_tokens(run, norm).empty()) return true;
+  const std::optional<NormReplay> replay = by_norm_before(run, norm, sources_of(run, norm), at);
+  if (replay && replay->alone) return false;
+  return norm.created || (replay && !replay->told);
 }
 
 // From the stream itself, where it was dumped. `added`: what came to it since.
 void by_stream(const Run& run, const Site& site, const Site* before, const Site* added,
-               NormReplay& best) {
+               const Place& at, NormReplay& best) {
   Matrix x[2], out[2];
-  int at = 0;
+  int which = 0;
   for (const auto side : {&AlignedPair::a, &AlignedPair::b}) {
-    auto stream = read(run, before, side), whole = read(run, &site, side);
+    auto stream = read(run, before, side, at), whole = read(run, &site, side, at);
     if (!stream || !whole || !same_shape(*stream, *whole) || whole->rows() < kTokensMin) return;
     if (added) {
-      const auto branch = read(run, added, side);
+      const auto branch = read(run, added, side, at);
       if (!branch || !same_shape(*branch, *whole)) return;
       for (std::size_t i = 0; i < branch->values.size(); ++i)
         stream->values[i] += branch->values[i];
     }
-    x[at] = std::move(*stream);
-    out[at++] = std::move(*whole);
+    x[which] = std::move(*stream);
+    out[which++] = std::move(*whole);
   }
   for (const bool centred : {false, true}) {
     const Matrix unit = unit_tokens(x[0], centred);
@@ -275,7 +333,7 @@ void by_stream(const Run& run, const Site& site, const Site* before, const Site*
 }
 
 // A norm behind a branch reads that alone, or with the norm before it, where that is the stream.
-void by_branch(const Run& run, const Site& site, NormReplay& best) {
+void by_branch(const Run& run, const Site& site, const Place& at, NormReplay& best) {
   const Site *branch = nullptr, *before = nullptr;
   for (const Site& other : run.sites) {
     if (&other == &site) break;
@@ -285,27 +343,27 @@ void by_branch(const Run& run, const Site& site, NormReplay& best) {
     if (gives && other.layer == site.layer) branch = &other;
   }
   if (!branch) return;
-  by_stream(run, site, branch, nullptr, best);
-  by_stream(run, site, before, branch, best);
+  by_stream(run, site, branch, nullptr, at, best);
+  by_stream(run, site, before, branch, at, best);
 }
 
 }  // namespace
 
-std::optional<NormReplay> replay_norm(const Run& run, const Site& site) {
+std::optional<NormReplay> replay_norm(const Run& run, const Site& site, const Place& at) {
   if (!is_norm(site.role) || !site.compared()) return std::nullopt;
   if (site.role == Role::branch_norm) {
     NormReplay replay;
-    by_branch(run, site, replay);
+    by_branch(run, site, at, replay);
     return replay.own <= own_fit(site.roundoff) ? std::optional(std::move(replay)) : std::nullopt;
   }
   const NormSources from = sources_of(run, site);
   NormReplay exact;
-  by_stream(run, site, from.before, nullptr, exact);
-  if (site.role == Role::mlp_norm) by_stream(run, site, from.before, from.branch, exact);
+  by_stream(run, site, from.before, nullptr, at, exact);
+  if (site.role == Role::mlp_norm) by_stream(run, site, from.before, from.branch, at, exact);
   if (exact.own <= own_fit(site.roundoff)) return exact;
-  std::optional<NormReplay> replay = by_norm_before(run, site, from);
-  return replay && (replay->told || !wrong_itself(run, *from.stream)) ? std::move(replay)
-                                                                      : std::nullopt;
+  std::optional<NormReplay> replay = by_norm_before(run, site, from, at);
+  return replay && (replay->told || !wrong_itself(run, *from.stream, at)) ? std::move(replay)
+                                                                          : std::nullopt;
 }
 
 }  // namespace tensordiff

@@ -2,7 +2,8 @@
 //
 // Where the residual stream was dumped, a norm is a straight line for each feature of the stream
 // with mean 0 and size 1 (LayerNorm) or size 1 (RMSNorm). Where it was not, the norm before it
-// still shows the stream: see norm_factors.h.
+// still shows the stream: see norm_factors.h. Where the weights of both are given, they need not be
+// learnt.
 
 #pragma once
 
@@ -27,6 +28,6 @@ struct NormReplay {
 };
 
 // Nothing where the site is no norm, or a's own dumps are not explained by one.
-std::optional<NormReplay> replay_norm(const Run& run, const Site& site);
+std::optional<NormReplay> replay_norm(const Run& run, const Site& site, const Place& at);
 
 }  // namespace tensordiff

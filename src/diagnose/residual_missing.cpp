@@ -86,7 +86,7 @@ namespace {
 
 // A norm of what should have been added to the stream, and of nothing else.
 std::optional<Explanation> without_stream(const Case& it) {
-  const std::optional<NormReplay> norm = replay_norm(it.run, it.site);
+  const std::optional<NormReplay> norm = replay_norm(it.run, it.site, Place());
   if (!norm || !norm->alone) return std::nullopt;
   Explanation result;
   result.text = alone_text(it);

@@ -88,6 +88,8 @@ class ToyModel {
             {fmt::format("model.layers.{}.{}", i, name), view_of(shape, values, DType::f32), ""});
       };
       const Layer& layer = layers_[i];
+      add("input_layernorm.weight", {width}, layer.norm1);
+      add("post_attention_layernorm.weight", {width}, layer.norm2);
       add("self_attn.q_proj.weight", {width, width}, layer.q);
       add("self_attn.q_proj.bias", {width}, layer.bias);
       add("self_attn.k_proj.weight", {width, kv}, layer.k);

@@ -9,7 +9,7 @@
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kBiasMax = uint64_t{1} << 24;
+constexpr uint64_t kVectorMax = uint64_t{1} << 24;
 
 // The canonical name of a projection, that of the fused tensor it may be part of, and which part.
 struct Place {
@@ -51,6 +51,15 @@ void add_both_ways(const View& view, uint64_t out, uint64_t in, std::vector<View
   constexpr uint64_t kSwapped[] = {1, 0};
   if (view.shape == Shape{out, in}) found.push_back(view);
   if (view.shape == Shape{in, out}) found.push_back(permuted(view, kSwapped));
+}
+
+// Some of the values of a vector; nothing where it has not as many.
+std::vector<double> part_of(const View& view, uint64_t start, uint64_t size) {
+  const Result<Reader> reader = Reader::open(view);
+  if (!reader.ok() || size > kVectorMax || start + size > view.shape[0]) return {};
+  std::vector<double> values(size);
+  reader.value().values(start, size, values.data());
+  return values;
 }
 
 }  // namespace
@@ -114,14 +123,17 @@ std::vector<double> Weights::bias(std::optional<int64_t> layer, Projection proje
   const View* own = find(layer, place.role, "bias");
   const View* fused = own ? nullptr : find(layer, place.fused, "bias");
   const View* source = own ? own : fused;
-  if (!source || source->shape.size() != 1 || out > kBiasMax) return {};
+  if (!source || source->shape.size() != 1) return {};
   const std::optional<uint64_t> start =
       own ? std::optional<uint64_t>(0) : start_of(place, source->shape[0], out);
-  const Result<Reader> reader = Reader::open(*source);
-  if (!start || *start + out > source->shape[0] || !reader.ok()) return {};
-  std::vector<double> values(out);
-  reader.value().values(*start, out, values.data());
-  return values;
+  return start ? part_of(*source, *start, out) : std::vector<double>();
+}
+
+std::vector<double> Weights::vector(std::optional<int64_t> layer, std::string_view role,
+                                    std::string_view parameter, uint64_t size) const {
+  const View* source = find(layer, role, parameter);
+  if (!source || source->shape != Shape{size}) return {};
+  return part_of(*source, 0, size);
 }
 
 }  // namespace tensordiff

@@ -35,6 +35,11 @@ class Weights {
   // The bias of a projection; empty where there is none.
   std::vector<double> bias(std::optional<int64_t> layer, Projection projection, uint64_t out) const;
 
+  // A vector of a layer by its canonical role, such as the weight of "attn_norm"; empty where there
+  // is none of this size.
+  std::vector<double> vector(std::optional<int64_t> layer, std::string_view role,
+                             std::string_view parameter, uint64_t size) const;
+
  private:
   const View* find(std::optional<int64_t> layer, std::string_view role,
                    std::string_view parameter) const;

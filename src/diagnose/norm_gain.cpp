@@ -1,0 +1,56 @@
+#include "diagnose/norm_gain.h"
+
+#include <algorithm>
+
+namespace tensordiff {
+namespace {
+
+constexpr GainWay kWays[] = {
+    {"w", [](double w) { return w; }},
+    {"1 + w", [](double w) { return 1 + w; }},
+    {"no weight", [](double) { return 1.0; }},
+    {"w twice", [](double w) { return w * w; }},
+};
+
+std::string_view canonical_role(Role role) {
+  if (role == Role::attention_norm) return "attn_norm";
+  if (role == Role::mlp_norm) return "mlp_norm";
+  return role == Role::final_norm ? "final_norm" : "";
+}
+
+}  // namespace
+
+std::optional<NormGain> stored_gain(const Run& run, const Site& norm) {
+  const std::string_view role = canonical_role(norm.role);
+  if (role.empty()) return std::nullopt;
+  const uint64_t size = by_tokens(norm.views.a, run.extent).features;
+  NormGain gain{run.weights.vector(norm.layer, role, "weight", size),
+                run.weights.vector(norm.layer, role, "bias", size)};
+  if (gain.weight.empty()) return std::nullopt;
+  gain.bias.resize(size);
+  return gain;
+}
+
+std::span<const GainWay> ways_of_models() { return std::span(kWays).first(2); }
+std::span<const GainWay> ways_of_mistakes() { return kWays; }
+
+NormGain in_way(NormGain stored, const GainWay& way) {
+  std::ranges::transform(stored.weight, stored.weight.begin(), way.weight);
+  return stored;
+}
+
+Matrix without_gain(Matrix out, const NormGain& gain) {
+  for (uint64_t row = 0; row < out.rows(); ++row)
+    for (uint64_t i = 0; i < out.features; ++i)
+      out.row(row)[i] = (out.row(row)[i] - gain.bias[i]) / gain.weight[i];
+  return out;
+}
+
+Matrix with_gain(Matrix unit, const NormGain& gain) {
+  for (uint64_t row = 0; row < unit.rows(); ++row)
+    for (uint64_t i = 0; i < unit.features; ++i)
+      unit.row(row)[i] = unit.row(row)[i] * gain.weight[i] + gain.bias[i];
+  return unit;
+}
+
+}  // namespace tensordiff

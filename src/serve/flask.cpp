@@ -198,7 +198,7 @@ BodyPlan plan_form(const Call& call, Request& request) {
     plan.refusal = failure(file.error().message(), 507);
     return plan;
   }
-  // Gone when the request is, whatever becomes of it.
+  // Gone when the request is, at the latest.
   request.file =
       std::shared_ptr<BodyFile>(new BodyFile(std::move(file).value()), [path](BodyFile* open) {
         delete open;
@@ -218,6 +218,9 @@ Reply flask_upload(const Call& call) {
   App& app = call.app;
   if (call.request.file->written() == 0) return failure("No files uploaded");
   const Result<Bytes> body = map_file(call.request.file_path);
+  // Mapped, it needs its name no more: whoever has the answer finds nothing left of it.
+  std::error_code ignored;
+  std::filesystem::remove(call.request.file_path, ignored);
   if (!body.ok()) return failure(body.error().message());
   const Result<std::vector<FormPart>> parts =
       parse_multipart(as_text(body.value().view), call.request.header("content-type"));

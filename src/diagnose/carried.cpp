@@ -16,6 +16,8 @@ namespace {
 constexpr double kCarriedGrowth = 5;  // At most, of a step that only carries an error on.
 constexpr double kSuspicious = 1.2;
 constexpr uint64_t kTokensGlanced = 16;
+constexpr uint64_t kTokensGlancedMin = 8;  // Of wide ones.
+constexpr uint64_t kValuesGlanced = uint64_t{1} << 16;
 constexpr uint64_t kFeaturesGlanced = 64;
 constexpr double kGlanceRoom = 1.3;  // A part may be worse than the whole.
 constexpr double kPromising = 0.8;   // What is accepted leaves less.
@@ -64,6 +66,12 @@ std::optional<double> factor_of(const Explanation& explanation) {
   return std::nullopt;
 }
 
+// Whether a factor lies beyond those that may have come in.
+bool beyond(const Site& site, double factor, double least, double most) {
+  const double apart = site.role == Role::mlp_output ? kFactorApartOfMlp : kFactorApart;
+  return factor < (least < 0 ? least * apart : least / apart) || factor > apart * most;
+}
+
 // Whether a factor is none that the inputs have, nor what an MLP, which multiplies them with each
 // other, makes of theirs.
 bool own_factor(const Case& it, double factor) {
@@ -79,8 +87,7 @@ bool own_factor(const Case& it, double factor) {
       most = std::max(most, usual);
     }
   }
-  const double apart = it.site.role == Role::mlp_output ? kFactorApartOfMlp : kFactorApart;
-  return factor < (least < 0 ? least * apart : least / apart) || factor > apart * most;
+  return beyond(it.site, factor, least, most);
 }
 
 // How large what is unrelated to a is in b, next to what is related: 0 is nothing, and factors do
@@ -247,7 +254,9 @@ Glance::Glance(const Run& run, const Site& site) {
     into->carried = kGlanceRoom * carried_into(run, site);
     into->floor = std::max(site.budget, kStandsOut * into->carried);
   };
-  part(site.views.a, site.views.b, kTokensGlanced * tokens.batch * tokens.features, tokens_);
+  const uint64_t count =
+      std::clamp(tokens_held(run, site, kValuesGlanced), kTokensGlancedMin, kTokensGlanced);
+  part(site.views.a, site.views.b, count * tokens.batch * tokens.features, tokens_);
   // Whole heads where there are some, so that both sides have as many.
   const uint64_t features = tokens.heads > 0 ? tokens.features / tokens.heads : kFeaturesGlanced;
   part(first_features(site.views.a, run.extent, features),
@@ -261,8 +270,9 @@ bool Glance::promises(const Diagnosis& diagnosis) const {
   const std::optional<Case>& part = by_features ? features_ : tokens_;
   const std::optional<Explanation> found = part ? diagnosis.examine(*part) : std::nullopt;
   if (!found || found->settled) return found.has_value();
-  return factor_of(*found) ? near_carried(*part, *found)
-                           : found->after <= kPromising * part->before;
+  if (const std::optional<double> factor = factor_of(*found))
+    return beyond(part->site, *factor, 1, 1) && near_carried(*part, *found);
+  return found->after <= kPromising * part->before;
 }
 
 bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation) {

@@ -35,6 +35,9 @@ std::optional<Case> values_of(const Run& run, const Site& site);
 // How many tokens of each sequence so many values are.
 uint64_t tokens_held(const Run& run, const Site& site, uint64_t values);
 
+// Which token has the largest difference.
+uint64_t worst_token(const Run& run, const Site& site);
+
 // Where to read so many tokens of a tensor whose start does not show the difference: around the
 // largest one, where that lies beyond it.
 uint64_t window_of(const Run& run, const Site& site, uint64_t tokens);

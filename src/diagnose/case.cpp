@@ -20,13 +20,6 @@ constexpr double kCarriedMost = 0.8;  // What leaves more tells nothing.
 constexpr double kCarriedImprovement = 0.6;
 constexpr double kShown = 0.25;  // Of the error of the whole tensor.
 
-// Which token is the farthest off.
-uint64_t worst_token(const Run& run, const Site& site) {
-  const std::optional<std::size_t> axis = by_tokens(site.views.a, run.extent).axis;
-  const std::vector<uint64_t>& at = site.comparison.diff.max_abs_at;
-  return axis && *axis < at.size() ? at[*axis] : 0;
-}
-
 std::optional<Case> read_case(const Run& run, const Site& site, uint64_t first) {
   Result<Matrix> a = read_matrix(site.views.a, run.extent, first);
   Result<Matrix> b = read_matrix(site.views.b, run.extent, first);
@@ -53,6 +46,12 @@ void measure(Case& it) {
 uint64_t tokens_held(const Run& run, const Site& site, uint64_t values) {
   const TokenView tokens = by_tokens(site.views.a, run.extent);
   return std::max<uint64_t>(1, values / std::max<uint64_t>(1, tokens.batch * tokens.features));
+}
+
+uint64_t worst_token(const Run& run, const Site& site) {
+  const std::optional<std::size_t> axis = by_tokens(site.views.a, run.extent).axis;
+  const std::vector<uint64_t>& at = site.comparison.diff.max_abs_at;
+  return axis && *axis < at.size() ? at[*axis] : 0;
 }
 
 uint64_t window_of(const Run& run, const Site& site, uint64_t tokens) {

@@ -14,8 +14,12 @@
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kValuesRead = uint64_t{1} << 15;  // At least, of every step behind a mistake.
+// Of every step behind a mistake, at first: as many tokens as these values are, but at least so
+// many.
+constexpr uint64_t kValuesRead = uint64_t{1} << 15;
+constexpr uint64_t kTokensRead = 16;
 constexpr double kNoiseRoundoffs = 16;
+constexpr double kOutlier = 2;  // How much farther off than all a token is that is wrong by itself.
 // Angles of far positions are off by more than rounding.
 constexpr double kTurnMin = 1e-3;
 
@@ -123,15 +127,21 @@ std::optional<Expected> computed(const Run& run, const Site& site, const Place& 
   }
 }
 
+// Whether the token with the largest difference is off by more than the others.
+bool has_outlier(const Run& run, const Site& site, uint64_t token) {
+  const auto a = read(run, &site, &AlignedPair::a, {token, 1});
+  const auto b = read(run, &site, &AlignedPair::b, {token, 1});
+  return a && b && distance(a->values, b->values) > kOutlier * site.error * norm(a->values);
+}
+
 // A few tokens tell of most mistakes, and the one that is the farthest off of the others. Once
 // there is one, all that can be held at a time tell what it is.
 std::optional<Expected> computed(const Run& run, const Site& site) {
-  Place at;
-  at.tokens = std::max(at.tokens, tokens_held(run, site, kValuesRead));
+  Place at{0, std::max(kTokensRead, tokens_held(run, site, kValuesRead))};
   std::optional<Expected> result = computed(run, site, at);
   if (!result) return std::nullopt;
   at.first = window_of(run, site, at.tokens);
-  if (result->met() && at.first > 0) {
+  if (result->met() && at.first > 0 && has_outlier(run, site, worst_token(run, site))) {
     std::optional<Expected> there = computed(run, site, at);
     if (there) result = std::move(there);
   }

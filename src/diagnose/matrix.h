@@ -58,7 +58,7 @@ TokenView by_tokens(const View& view, const Extent& extent);
 // Some tokens of each sequence.
 struct Place {
   uint64_t first = 0;
-  uint64_t tokens = 32;
+  uint64_t tokens = 0;
 };
 
 // From `first_token` of each sequence on, and no more values than these but for one token.

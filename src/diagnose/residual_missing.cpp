@@ -23,6 +23,7 @@ namespace {
 
 constexpr double kWholeTolerance = 0.02;  // How near a whole number the factor lies.
 constexpr uint64_t kTokensMin = 4;        // For two unknowns of each feature.
+constexpr uint64_t kTokensReplayed = 32;
 constexpr double kAloneMin = 1e-4;
 constexpr double kNotAlone = 0.1;  // What a norm of the branch alone leaves of a's.
 
@@ -86,7 +87,7 @@ namespace {
 
 // A norm of what should have been added to the stream, and of nothing else.
 std::optional<Explanation> without_stream(const Case& it) {
-  const std::optional<NormReplay> norm = replay_norm(it.run, it.site, Place());
+  const std::optional<NormReplay> norm = replay_norm(it.run, it.site, {0, kTokensReplayed});
   if (!norm || !norm->alone) return std::nullopt;
   Explanation result;
   result.text = alone_text(it);

@@ -43,6 +43,14 @@ void measure(Case& it) {
   it.before = it.norm_a > 0 ? distance(it.a.values, it.b.values) / it.norm_a : 1;
 }
 
+std::optional<Matrix> read_side(const Run& run, const Site* site, View AlignedPair::*side,
+                                const Place& at) {
+  if (!site) return std::nullopt;
+  Result<Matrix> matrix = read_matrix(site->views.*side, run.extent, at);
+  if (!matrix.ok()) return std::nullopt;
+  return std::move(matrix).value();
+}
+
 uint64_t tokens_held(const Run& run, const Site& site, uint64_t values) {
   const TokenView tokens = by_tokens(site.views.a, run.extent);
   return std::max<uint64_t>(1, values / std::max<uint64_t>(1, tokens.batch * tokens.features));

@@ -23,14 +23,6 @@ constexpr double kOutlier = 2;  // How much farther off than all a token is that
 // Angles of far positions are off by more than rounding.
 constexpr double kTurnMin = 1e-3;
 
-std::optional<Matrix> read(const Run& run, const Site* site, View AlignedPair::*side,
-                           const Place& at) {
-  if (!site) return std::nullopt;
-  Result<Matrix> matrix = read_matrix(site->views.*side, run.extent, at);
-  if (!matrix.ok()) return std::nullopt;
-  return std::move(matrix).value();
-}
-
 double gap_between(const Matrix& made, const Matrix& out) {
   const double size = norm(out.values);
   return size > 0 ? distance(made.values, out.values) / size : 1;
@@ -47,10 +39,11 @@ Expected judged(Matrix made, Matrix b, double own, double least) {
 }
 
 std::optional<Expected> rotated(const Run& run, const Site& site, const Place& at) {
-  auto a = read(run, &site, &AlignedPair::a, at), b = read(run, &site, &AlignedPair::b, at);
+  auto a = read_side(run, &site, &AlignedPair::a, at),
+       b = read_side(run, &site, &AlignedPair::b, at);
   if (!a || !b) return std::nullopt;
   const Role from = site.role == Role::query_final ? Role::query : Role::key;
-  const auto in = read(run, find_role(run, site, from), &AlignedPair::b, at);
+  const auto in = read_side(run, find_role(run, site, from), &AlignedPair::b, at);
   const auto of_a = learn_rotation_of_a(Case(run, site, std::move(*a), {}));
   if (!of_a || !in || !same_form(*in, *b)) return std::nullopt;
   return judged(rotate(*in, *of_a), std::move(*b), of_a->left,
@@ -63,11 +56,11 @@ std::optional<Expected> summed(const Run& run, const Site& site, const Place& at
   Matrix out[2], sum[2];
   int which = 0;
   for (const auto side : {&AlignedPair::a, &AlignedPair::b}) {
-    auto whole = read(run, &site, side, at);
+    auto whole = read_side(run, &site, side, at);
     if (!whole) return std::nullopt;
     sum[which] = like(*whole);
     for (const Site* term : terms) {
-      const auto part = read(run, term, side, at);
+      const auto part = read_side(run, term, side, at);
       if (!part || !same_form(*part, *whole)) return std::nullopt;
       for (std::size_t i = 0; i < part->values.size(); ++i) sum[which].values[i] += part->values[i];
     }
@@ -89,8 +82,8 @@ std::optional<Expected> stream_summed(const Run& run, const Site& site, const Pl
 
 std::optional<Expected> activated(const Run& run, const Site& site, const Place& at) {
   const ActivationFunction* function = function_of(run, site, &AlignedPair::a);
-  const auto in = read(run, activation_input(run, site), &AlignedPair::b, at);
-  auto b = read(run, &site, &AlignedPair::b, at);
+  const auto in = read_side(run, activation_input(run, site), &AlignedPair::b, at);
+  auto b = read_side(run, &site, &AlignedPair::b, at);
   if (!function || !in || !b || !same_form(*in, *b)) return std::nullopt;
   Matrix made = *in;
   std::ranges::transform(made.values, made.values.begin(), function->value);
@@ -129,8 +122,8 @@ std::optional<Expected> computed(const Run& run, const Site& site, const Place& 
 
 // Whether the token with the largest difference is off by more than the others.
 bool has_outlier(const Run& run, const Site& site, uint64_t token) {
-  const auto a = read(run, &site, &AlignedPair::a, {token, 1});
-  const auto b = read(run, &site, &AlignedPair::b, {token, 1});
+  const auto a = read_side(run, &site, &AlignedPair::a, {token, 1});
+  const auto b = read_side(run, &site, &AlignedPair::b, {token, 1});
   return a && b && distance(a->values, b->values) > kOutlier * site.error * norm(a->values);
 }
 

@@ -56,18 +56,6 @@ NormSources sources_of(const Run& run, const Site& site) {
           in_layer(run, last, Role::block_output)};
 }
 
-std::optional<Matrix> read(const Run& run, const Site* site, View AlignedPair::*side,
-                           const Place& at) {
-  if (!site) return std::nullopt;
-  Result<Matrix> matrix = read_matrix(site->views.*side, run.extent, at);
-  if (!matrix.ok()) return std::nullopt;
-  return std::move(matrix).value();
-}
-
-bool same_shape(const Matrix& x, const Matrix& y) {
-  return x.features == y.features && x.rows() == y.rows() && x.tokens == y.tokens;
-}
-
 double typical(const std::vector<double>& values) {
   return norm(values) / std::sqrt(static_cast<double>(std::max<std::size_t>(1, values.size())));
 }
@@ -273,10 +261,10 @@ std::optional<NormReplay> by_norm_before(const Run& run, const Site& site, const
   int which = 0;
   if (!from.stream || !from.branch) return std::nullopt;
   for (const auto side : {&AlignedPair::a, &AlignedPair::b}) {
-    auto stream = read(run, from.stream, side, at);
-    auto branch = read(run, from.branch, side, at);
-    auto out = read(run, &site, side, at);
-    if (!stream || !branch || !out || !same_shape(*stream, *out) || !same_shape(*branch, *out) ||
+    auto stream = read_side(run, from.stream, side, at);
+    auto branch = read_side(run, from.branch, side, at);
+    auto out = read_side(run, &site, side, at);
+    if (!stream || !branch || !out || !same_form(*stream, *out) || !same_form(*branch, *out) ||
         out->rows() < kTokensMin)
       return std::nullopt;
     parts[which++] = {std::move(*stream), std::move(*branch), std::move(*out)};
@@ -309,11 +297,11 @@ void by_stream(const Run& run, const Site& site, const Site* before, const Site*
   Matrix x[2], out[2];
   int which = 0;
   for (const auto side : {&AlignedPair::a, &AlignedPair::b}) {
-    auto stream = read(run, before, side, at), whole = read(run, &site, side, at);
-    if (!stream || !whole || !same_shape(*stream, *whole) || whole->rows() < kTokensMin) return;
+    auto stream = read_side(run, before, side, at), whole = read_side(run, &site, side, at);
+    if (!stream || !whole || !same_form(*stream, *whole) || whole->rows() < kTokensMin) return;
     if (added) {
-      const auto branch = read(run, added, side, at);
-      if (!branch || !same_shape(*branch, *whole)) return;
+      const auto branch = read_side(run, added, side, at);
+      if (!branch || !same_form(*branch, *whole)) return;
       for (std::size_t i = 0; i < branch->values.size(); ++i)
         stream->values[i] += branch->values[i];
     }

@@ -105,10 +105,10 @@ class Layers:
         return stream + self.put(branch)
 
 
-def header_of(layers, tokens, width):
+def header_of(layers, tokens, width, share=SHARE):
     shapes = dict.fromkeys(STAGES, [1, tokens, width])
     for stage in ("key", "key_final", "value", "value_final"):
-        shapes[stage] = [1, tokens, width // SHARE]
+        shapes[stage] = [1, tokens, width // share]
     header, offset = {}, 0
     for layer in range(layers):
         for stage in STAGES:

@@ -9,13 +9,10 @@
 #include "base/text.h"
 #include "match/canonical.h"
 #include "match/filter.h"
-#include "match/numbered_name.h"
 #include "tensor/shards.h"
 
 namespace tensordiff {
 namespace {
-
-constexpr std::ptrdiff_t kPeersLooked = 100;  // Before a pair and behind it: a few layers.
 
 bool is_of_experts(const Tensor& tensor) { return tensor.name.find("expert") != std::string::npos; }
 
@@ -86,29 +83,21 @@ bool may_differ_in_rope_rows(const Sides& sides, const Pair& which) {
   return name && (name->role == "q" || name->role == "k");
 }
 
-// The same step of any layer.
-bool same_kind(const Tensor& x, const Tensor& y) {
-  return x.view.shape == y.view.shape && x.fault.empty() && y.fault.empty() && x.shards.empty() &&
-         y.shards.empty() && numbered_name(x.name).pattern == numbered_name(y.name).pattern;
+// Compared as it is stored: right where all layers are, a reshape in place of a transpose where one
+// is.
+bool is_flattened(const AlignedPair& pair) {
+  return std::ranges::find(pair.steps, ops::kFlatten, &Step::op) != pair.steps.end();
 }
 
-// How the nearest pair of the same kind, in another layer, is brought to one layout; nothing where
-// the values of none confirm one.
-std::optional<Plan> plan_of_peer(const Sides& sides, const Pair& which, const Request& request) {
-  const std::vector<Pair>& pairs = sides.matching.pairs;
-  const auto self = std::ranges::find_if(pairs, [&](const Pair& pair) { return &pair == &which; });
-  const auto at = self - pairs.begin();
-  for (std::ptrdiff_t step = 1; step <= kPeersLooked; ++step) {
-    for (const std::ptrdiff_t index : {at - step, at + step}) {
-      if (self == pairs.end() || index < 0 || index >= std::ssize(pairs)) continue;
-      const Pair& peer = pairs[static_cast<std::size_t>(index)];
-      const Tensor &a = sides.a.tensors[peer.a], &b = sides.b.tensors[peer.b];
-      if (peer.section_a || peer.section_b || !same_kind(a, sides.a.tensors[which.a]) ||
-          !same_kind(b, sides.b.tensors[which.b]))
-        continue;
-      Result<AlignedPair> aligned = align(a.view, b.view, request.align);
-      if (aligned.ok() && aligned.value().note.empty()) return std::move(aligned).value().steps;
-    }
+// A pair that its own values tell no layout of, laid out as others of the run are.
+std::optional<AlignedPair> laid_out_like_peers(const Sides& sides, const Pair& which,
+                                               const Request& request, const Operand& a,
+                                               const Operand& b) {
+  for (Plan& plan : sides.peers->plans_for(which, request.align)) {
+    AlignOptions options = request.align;
+    options.like = std::move(plan);
+    Result<AlignedPair> aligned = align(a, b, options);
+    if (aligned.ok() && aligned.value().note.empty()) return std::move(aligned).value();
   }
   return std::nullopt;
 }
@@ -121,7 +110,8 @@ Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching,
     return !pair.section_a && !pair.section_b &&
            shows_all_ranks(a.tensors[pair.a], b.tensors[pair.b]);
   };
-  return {a, b, matching, !request.shape_only && std::ranges::any_of(matching.pairs, shows)};
+  return {a, b, matching, !request.shape_only && std::ranges::any_of(matching.pairs, shows),
+          std::make_shared<PeerLayouts>(a, b, matching)};
 }
 
 Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const Request& request) {
@@ -132,9 +122,9 @@ Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const R
   if (const Dims* dims = dims_of(sides, which, request))
     return align_named(a, b, *dims).in(fmt::format("--dims '{}'", dims->text));
   AlignedPair pair = TRY(align(a, b, request.align));
-  if (!is_part && pair.note == kNotConfirmed) {
-    const std::optional<Plan> plan = plan_of_peer(sides, which, request);
-    if (plan) pair = carry_out(*plan, a.shards[0], b.shards[0]);
+  if (!is_part && (pair.note == kNotConfirmed || is_flattened(pair))) {
+    std::optional<AlignedPair> as_others = laid_out_like_peers(sides, which, request, a, b);
+    if (as_others) pair = std::move(*as_others);
   }
   if (request.align.enabled && may_differ_in_rope_rows(sides, which))
     if (std::optional<AlignedPair> turned = with_rope_rows(pair)) return std::move(*turned);

@@ -2,6 +2,9 @@
 
 #pragma once
 
+#include <memory>
+
+#include "peer_layouts.h"
 #include "pipeline.h"
 
 namespace tensordiff {
@@ -14,6 +17,7 @@ struct Sides {
   // Whether some tensor lies in pieces on all ranks: no rank repeats another one then, but that
   // neighbours may share the heads of keys and values that are too few for them.
   bool all_ranks = false;
+  std::shared_ptr<PeerLayouts> peers;
 };
 
 // Reads values of some pairs, unless only shapes are compared.

@@ -82,5 +82,44 @@ TEST(AlignedViews, AreLikeThoseOfOtherLayers) {
   EXPECT_FALSE(report.pairs[1].steps.empty());
 }
 
+// Stored as another layer's would be after a transpose: the same numbers in the same order, and a
+// mistake all the same.
+TEST(AlignedViews, AreNotThoseOfOneLayerAlone) {
+  Catalog a, b;
+  for (unsigned layer = 0; layer < 3; ++layer) {
+    const View heads = noise_view({3, 10, 4}, layer + 1);
+    const std::string name = fmt::format("{}_post_attn", layer);
+    a.tensors.push_back({name, heads, ""});
+    const View flat = permuted(heads, std::vector<uint64_t>{1, 0, 2});
+    b.tensors.push_back({name, stored_as(layer == 1 ? heads : flat, {10, 12}), ""});
+  }
+  const Report report = compare_catalogs(std::move(a), std::move(b));
+  ASSERT_EQ(report.pairs.size(), 3U);
+  EXPECT_EQ(report.pairs[0].comparison.status, Status::equal);
+  EXPECT_EQ(report.pairs[1].comparison.status, Status::different);
+  EXPECT_EQ(report.pairs[1].steps, report.pairs[0].steps);
+}
+
+// No layer tells of the queries, of which nothing agrees; keys of fewer heads do.
+TEST(AlignedViews, AreLikeThoseOfOtherSteps) {
+  Catalog a, b;
+  for (unsigned layer = 0; layer < 2; ++layer) {
+    for (const uint64_t heads : {2, 3}) {
+      const std::string name = fmt::format("{}_{}", layer, heads == 2 ? "key" : "query");
+      const View of_a = noise_view({heads, 12, 12}, layer + 1);
+      const View of_b = heads == 2 ? of_a : noise_view({heads, 12, 12}, layer + 9);
+      a.tensors.push_back({name, of_a, ""});
+      b.tensors.push_back(
+          {name, stored_as(permuted(of_b, std::vector<uint64_t>{1, 0, 2}), {12, heads * 12}), ""});
+    }
+  }
+  const Report report = compare_catalogs(std::move(a), std::move(b));
+  ASSERT_EQ(report.pairs.size(), 4U);
+  for (const PairRow& row : report.pairs) {
+    ASSERT_FALSE(row.steps.empty());
+    EXPECT_EQ(row.steps[0], report.pairs[0].steps[0]) << row.index;
+  }
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -39,7 +39,7 @@ TESTED_BY = {
     "src/diagnose/diagnosis_test.cpp": """src/diagnose/ attention attention_mask attention_scale
                                    axis_permutation block_permutation blocks cast diagnose fit
                                    head_mapping heads interleave matrix nonfinite norm_epsilon
-                                   norm_weight offset operator order other_tensor precision_noise
+                                   norm_weight offset operator other_tensor precision_noise
                                    quantization region residual_missing rope_frequency
                                    rope_pairing rope_position rotation row_permutation scale
                                    token_shift""",
@@ -55,6 +55,7 @@ TESTED_BY = {
                                               torch_file torch_rebuild""",
     "src/formats/torch_files_test.cpp": "src/formats/ pickle torch_legacy torch_zip",
     "src/match/match_test.cpp": "src/match/ exact filter fingerprint layer_name layer_stage",
+    "src/pair_views_test.cpp": "src/ peer_layouts",
     "src/report/csv_test.cpp": "src/report/ csv_row",
     "src/match/strategies_test.cpp": "src/match/ by_name meaning",
     "src/report/text_test.cpp": "src/report/ divergence_text",

@@ -239,6 +239,16 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
   return pair;
 }
 
+// Whether two plans do the same to axes of whatever sizes.
+bool alike(const Plan& x, const Plan& y) {
+  return std::ranges::equal(x, y, [](const Step& one, const Step& other) {
+    const bool sized = one.op == ops::kSplit;
+    return one.side == other.side && one.op == other.op &&
+           one.argument.size() == other.argument.size() &&
+           (sized ? one.argument[0] == other.argument[0] : one.argument == other.argument);
+  });
+}
+
 // What is cut off may be padding, but not all that a rank has.
 bool has_all_ranks(const Whole& whole, const View& cut) {
   return whole.steps.empty() || cut.parts.size() == whole.view.parts.size();
@@ -290,6 +300,9 @@ Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions
   if (a.facts.all || b.facts.all || (as_many_ranks && a.shards.size() > 1)) keep_axes(candidates);
   if (same_shards(a, b))
     std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.plan.empty(); });
+  if (options.like)
+    for (const Candidate& candidate : candidates)
+      if (alike(candidate.plan, *options.like)) return carry_out(candidate);
   const std::size_t count = candidates.size();
   std::erase_if(candidates,
                 [&](const Candidate& candidate) { return !supported(candidate, count); });

@@ -82,6 +82,9 @@ struct Operand {
 
 struct AlignOptions {
   bool enabled = true;  // --align none: only equal shapes are compared.
+  // How a pair of the same run was brought to one layout: taken where it can be, whatever the
+  // values say. Sizes may differ.
+  std::optional<Plan> like = std::nullopt;
 };
 
 // What must speak for a plan before it is taken.

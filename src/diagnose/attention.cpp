@@ -310,6 +310,12 @@ std::optional<Expected> attended(const Run& run, const Site& site) {
   result.left = step->before;
   result.floor = step->floor;
   if (result.met()) return result;
+  // What is wrong may show in later tokens alone, or in all of them together; and so may a's way.
+  if (std::optional<AttentionStep> all = learn_attention(run, site, kValuesMax)) {
+    step = std::move(all);
+    result.left = step->before, result.floor = step->floor;
+    if (result.met()) return result;
+  }
   AttentionProbe& first = step->b[0];
   const uint64_t all = first.in.query.tokens, tokens = std::min(all, affordable_tokens(first.in));
   first.rows.clear();

@@ -39,10 +39,35 @@ View batch_first(const Case& it, const View& view) {
   return moved ? by_tokens(view, it.run.extent).view : view;
 }
 
+View view_of(const Matrix& matrix) {
+  const char* first = reinterpret_cast<const char*>(matrix.values.data());
+  std::string bytes(first, matrix.values.size() * sizeof(double));
+  return contiguous_view(DType::f64, {matrix.batch, matrix.tokens, matrix.features},
+                         ByteSource(bytes_of(std::move(bytes))))
+      .value();
+}
+
+struct ViewPair {
+  View a, b;
+};
+
+// As they are, and token after token where heads stand before tokens. What was computed again is in
+// memory, and tells only as a whole.
+std::vector<ViewPair> pairs_of(const Case& it) {
+  if (it.own && (!it.a.whole || !it.b.whole)) return {};
+  if (it.own) return {{view_of(it.a), view_of(it.b)}};
+  const View &a = it.site.views.a, &b = it.site.views.b;
+  std::vector<ViewPair> sides = {{batch_first(it, a), batch_first(it, b)}};
+  const TokenView tokens = by_tokens(a, it.run.extent);
+  if (it.run.activations && tokens.heads > 0 && !std::ranges::is_sorted(tokens.order))
+    sides.push_back({tokens.view, by_tokens(b, it.run.extent).view});
+  return sides;
+}
+
 // The ways to see a: as it is, and with the heads of its last axis apart, as code that forgets to
 // transpose them back does.
-std::vector<View> ways_to_see(const Case& it) {
-  const View a = without_units(batch_first(it, it.site.views.a));
+std::vector<View> ways_to_see(const Case& it, const View& side) {
+  const View a = without_units(side);
   std::vector<View> ways = {a};
   if (!it.run.activations || a.shape.empty() || a.shape.size() >= kRankMaxTried) return ways;
   const uint64_t features = a.shape.back();
@@ -54,6 +79,14 @@ std::vector<View> ways_to_see(const Case& it) {
     if (dim > 1 && dim < features && features % dim == 0)
       ways.push_back(split(a, a.shape.size() - 1, std::vector<uint64_t>{features / dim, dim}));
   return ways;
+}
+
+// Whether an order only turns two halves of the features into pairs, or back: `interleave` says so.
+bool interleaves(const View& view, const std::vector<uint64_t>& order) {
+  const std::size_t rank = order.size();
+  for (std::size_t axis = 0; axis + 2 < rank; ++axis)
+    if (order[axis] != axis) return false;
+  return view.shape[rank - 1] == 2 || view.shape[rank - 2] == 2;
 }
 
 struct Walk {
@@ -71,21 +104,21 @@ double left_at(const View& walked, std::span<const uint64_t> positions,
   return size > 0 ? distance(of_a, of_b) / size : 1;
 }
 
-std::optional<Explanation> examine(const Case& it) {
-  const Result<Reader> reader_b = Reader::open(batch_first(it, it.site.views.b));
-  const uint64_t count = it.site.views.a.elements();
-  if (!reader_b.ok() || count < 2) return std::nullopt;
+void walk(const Case& it, const ViewPair& sides, Walk& best) {
+  const uint64_t count = sides.a.elements();
+  const Result<Reader> reader_b = Reader::open(sides.b);
+  if (!reader_b.ok() || count < 2) return;
   const std::vector<uint64_t> few = sample_positions(count, kFew),
                               many = sample_positions(count, kSample);
   const std::vector<double> few_b = values_at(reader_b.value(), few);
   const std::vector<double> many_b = values_at(reader_b.value(), many);
-  Walk best;
-  for (const View& view : ways_to_see(it)) {
+  for (const View& view : ways_to_see(it, sides.a)) {
     const std::size_t rank = view.shape.size();
     if (rank < 2 || rank > kRankMaxTried) continue;
     std::vector<uint64_t> order(rank);
     std::iota(order.begin(), order.end(), 0);
     while (std::ranges::next_permutation(order).found) {
+      if (it.run.activations && rank > 2 && interleaves(view, order)) continue;
       const View walked = permuted(view, order);
       // A few values tell most orders off.
       if (left_at(walked, few, few_b) > std::min(it.before / 2, 2 * best.left)) continue;
@@ -93,6 +126,11 @@ std::optional<Explanation> examine(const Case& it) {
       if (left < best.left) best = {order, walked.shape == view.shape, left};
     }
   }
+}
+
+std::optional<Explanation> examine(const Case& it) {
+  Walk best;
+  for (const ViewPair& sides : pairs_of(it)) walk(it, sides, best);
   if (best.order.empty()) return std::nullopt;
   Explanation result;
   result.after = best.left;

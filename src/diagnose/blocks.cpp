@@ -3,43 +3,66 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <vector>
 
 namespace tensordiff {
 namespace {
 
 constexpr uint64_t kBlocksMax = 256;
 constexpr uint64_t kRowsLookedAt = 16;  // Enough to tell blocks of real values apart.
+// A block that is so much farther off in as many values is not the one.
+constexpr uint64_t kValuesThatTell = 64;
+constexpr double kClearlyMore = 1.5;
 
-// ‖x − y‖², where both are numbers.
+// ‖x − y‖², where both are numbers. Four sums at a time: one waits for itself.
 double squared_gap(const double* x, const double* y, uint64_t size) {
-  double sum = 0;
-  for (uint64_t i = 0; i < size; ++i) {
+  double sums[4] = {};
+  uint64_t i = 0;
+  for (; i + 4 <= size; i += 4)
+    for (uint64_t lane = 0; lane < 4; ++lane) {
+      const double apart = x[i + lane] - y[i + lane];
+      sums[lane] += apart * apart;
+    }
+  double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  for (; i < size; ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
+  if (std::isfinite(sum)) return sum;
+  sum = 0;
+  for (i = 0; i < size; ++i) {
     const double apart = x[i] - y[i];
     if (std::isfinite(apart)) sum += apart * apart;
   }
   return sum;
 }
 
-// A block of a against one of b; gives up where it is more than `most`.
-double gap(const Matrix& a, uint64_t from, const Matrix& b, uint64_t to, uint64_t size,
-           double most) {
+// How far a block of a is from one of b, up to each row that is looked at.
+using Gaps = std::vector<double>;
+
+// Gives up where it is clearly more than `least`, which is that of the nearest so far: then it has
+// fewer rows.
+void measure(const Matrix& a, uint64_t from, const Matrix& b, uint64_t to, uint64_t size,
+             const Gaps& least, Gaps& gaps) {
   const uint64_t rows = std::min(a.rows(), kRowsLookedAt);
+  gaps.clear();
   double sum = 0;
-  for (uint64_t k = 0; k < rows && sum <= most; ++k) {
+  for (uint64_t k = 0; k < rows; ++k) {
     const uint64_t row = k * a.rows() / rows;
     sum += squared_gap(a.row(row).data() + from * size, b.row(row).data() + to * size, size);
+    const bool tells = (k + 1) * size >= kValuesThatTell;
+    if (!least.empty() && (sum > least.back() || (tells && sum > kClearlyMore * least[k]))) return;
+    gaps.push_back(sum);
   }
-  return sum;
 }
 
 // Its own place first, so that equal blocks stay where they are.
 uint64_t nearest_block(const Matrix& a, const Matrix& b, uint64_t to, uint64_t count) {
   const uint64_t size = a.features / count;
   uint64_t nearest = to;
-  double least = gap(a, to, b, to, size, INFINITY);
-  for (uint64_t from = 0; from < count && least > 0; ++from) {
-    const double here = gap(a, from, b, to, size, least);
-    if (here < least) least = here, nearest = from;
+  Gaps least, gaps;
+  measure(a, to, b, to, size, {}, least);
+  for (uint64_t from = 0; from < count && !least.empty() && least.back() > 0; ++from) {
+    measure(a, from, b, to, size, least, gaps);
+    if (gaps.size() == least.size() && gaps.back() < least.back())
+      std::swap(gaps, least), nearest = from;
   }
   return nearest;
 }

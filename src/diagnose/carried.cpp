@@ -17,12 +17,16 @@ constexpr double kCarriedGrowth = 5;  // At most, of a step that only carries an
 constexpr double kSuspicious = 1.2;
 constexpr uint64_t kTokensGlanced = 16;
 constexpr uint64_t kTokensGlancedMin = 8;  // Of wide ones.
+constexpr uint64_t kTokensFewest = 2;
+constexpr uint64_t kWide = 1024;
 constexpr uint64_t kValuesGlanced = uint64_t{1} << 16;
 constexpr uint64_t kFeaturesGlanced = 64;
+constexpr uint64_t kFeaturesOfBlanks = 16;
 constexpr double kGlanceRoom = 1.3;  // A part may be worse than the whole.
 constexpr double kPromising = 0.8;   // What is accepted leaves less.
+constexpr double kPromisingAtFirst = 0.9;
 // A transform that takes away so much of an input's error, too, came in with it.
-constexpr double kExplainsInput = 0.8;
+constexpr double kExplainsInput = 0.9;
 // A factor must be so far from those of the inputs.
 constexpr double kFactorApart = 1.25;
 constexpr double kFactorApartOfMlp = 1.6;
@@ -48,7 +52,8 @@ bool explains_input(const Case& it, const Diagnosis& diagnosis, const Explanatio
   const double much = explained(here.before.value_or(it.before), here.after);
   return std::ranges::any_of(it.site.inputs, [&](std::size_t index) {
     const Site& input = it.run.sites[index];
-    std::optional<Case> in = input.bug() ? values_of(it.run, input) : std::nullopt;
+    const bool counts = input.bug() || kStandsOut * input.error >= it.site.error;
+    std::optional<Case> in = counts ? values_of(it.run, input) : std::nullopt;
     if (!in) return false;
     in->carried = INFINITY;
     const std::optional<Explanation> found = diagnosis.examine(*in);
@@ -145,8 +150,15 @@ bool same_statistics(const Stats& x, const Stats& y) {
 // As many zeros as it takes for a token of them, and more of them than a has here and there.
 bool may_have_blanks(const Run& run, const Site& site) {
   const Comparison& found = site.comparison;
-  const uint64_t token = by_tokens(site.views.a, run.extent).features;
-  return found.b.zeros >= token && found.b.zeros >= found.a.zeros + (token + 1) / 2;
+  const TokenView tokens = by_tokens(site.views.a, run.extent);
+  const uint64_t token = tokens.features;
+  if (found.b.zeros < token || found.b.zeros < found.a.zeros + (token + 1) / 2) return false;
+  // Sums of narrow types are zero here and there: a few features of each token tell most off.
+  const uint64_t few = tokens.heads > 0 ? token / tokens.heads : kFeaturesOfBlanks;
+  const Result<Matrix> b = read_matrix(first_features(site.views.b, run.extent, few), run.extent);
+  for (uint64_t row = 0; b.ok() && row < b.value().rows(); ++row)
+    if (norm(b.value().row(row)) == 0) return true;
+  return false;
 }
 
 // Which tokens of a view hold nothing but zeros.
@@ -158,20 +170,33 @@ std::vector<bool> blanks(const Run& run, const View& view) {
   return blank;
 }
 
+// Whether the heads that a projection puts together are there, or attention itself is in it.
+bool has_heads(const Run& run, const Site& site) {
+  return std::ranges::any_of(
+      site.inputs, [&](std::size_t input) { return run.sites[input].role == Role::attention; });
+}
+
 // Steps that compute each token from the same token of one input.
-bool of_one_input(const Site& site) {
+bool of_one_input(const Run& run, const Site& site) {
   switch (site.role) {
     case Role::query:
     case Role::key:
     case Role::value:
     case Role::gate:
     case Role::up:
-    case Role::attention_output:
     case Role::mlp_output:
       return !site.inputs.empty();
+    case Role::attention_output:
+      return has_heads(run, site);
     default:
       return false;
   }
+}
+
+// Attention averages tokens, so that what differs may come out as one vector for all of them.
+bool averages_tokens(const Run& run, const Site& site) {
+  return site.role == Role::attention ||
+         (site.role == Role::attention_output && !has_heads(run, site));
 }
 
 // How far errors grow at steps of this kind, and at those that read the same.
@@ -179,12 +204,12 @@ double usual_growth(const Run& run, const Site& site) {
   std::vector<double> growths;
   double most = 1;
   for (const Site& other : run.sites) {
-    if (&other == &site || !other.bug() || !of_one_input(other)) continue;
+    if (&other == &site || !other.bug() || !of_one_input(run, other)) continue;
     const double growth = unrelated(other) / std::max(unrelated(run.sites[other.inputs[0]]), 1e-9);
     if (other.role == site.role) growths.push_back(growth);
     if (other.inputs == site.inputs) most = std::max(most, growth);
   }
-  if (growths.empty()) return most;
+  if (growths.empty()) return site.role == Role::mlp_output ? std::max(most, kOrdinary) : most;
   std::ranges::nth_element(growths, growths.begin() + std::ssize(growths) / 2);
   return std::max(most, growths[growths.size() / 2]);
 }
@@ -257,13 +282,24 @@ Glance::Glance(const Run& run, const Site& site) {
   const uint64_t count =
       std::clamp(tokens_held(run, site, kValuesGlanced), kTokensGlancedMin, kTokensGlanced);
   part(site.views.a, site.views.b, count * tokens.batch * tokens.features, tokens_);
+  if (tokens.features >= kWide)
+    part(site.views.a, site.views.b, kTokensFewest * tokens.batch * tokens.features, fewest_);
   // Whole heads where there are some, so that both sides have as many.
   const uint64_t features = tokens.heads > 0 ? tokens.features / tokens.heads : kFeaturesGlanced;
   part(first_features(site.views.a, run.extent, features),
        first_features(site.views.b, run.extent, features), kValuesMax, features_);
 }
 
+bool Glance::is_ruled_out(const Diagnosis& diagnosis) const {
+  const bool orders_features =
+      &diagnosis == &diagnoses::block_permutation || &diagnosis == &diagnoses::interleave;
+  if (!fewest_ || !orders_features) return false;
+  const std::optional<Explanation> found = diagnosis.examine(*fewest_);
+  return !found || (!found->settled && found->after > kPromisingAtFirst * fewest_->before);
+}
+
 bool Glance::promises(const Diagnosis& diagnosis) const {
+  if (is_ruled_out(diagnosis)) return false;
   // Where tokens went is told by all of them.
   const bool by_features =
       &diagnosis == &diagnoses::token_shift || &diagnosis == &diagnoses::row_permutation;
@@ -286,6 +322,7 @@ bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& e
            near_carried(it, explanation);
   if (&diagnosis == &diagnoses::scale && factor)
     return near_carried(it, explanation) && own_factor(it, *factor);
+  if (&diagnosis == &diagnoses::offset && averages_tokens(it.run, it.site)) return false;
   return accepted(it, explanation) && !explains_input(it, diagnosis, explanation);
 }
 
@@ -309,11 +346,15 @@ std::vector<uint64_t> blank_tokens(const Run& run, const Site& site) {
 
 Outgrown outgrown_tokens(const Run& run, const Site& site) {
   Outgrown result;
-  if (!of_one_input(site) || site.error < kErrorGrown * site.error_in) return result;
+  if (!of_one_input(run, site) || site.error < kErrorGrown * site.error_in) return result;
   const double usual = usual_growth(run, site);
   const std::vector<double> out = unrelated_tokens(run, site);
-  const std::vector<double> in = unrelated_tokens(run, run.sites[site.inputs[0]]);
+  const Site& input = run.sites[site.inputs[0]];
+  std::vector<double> in = unrelated_tokens(run, input);
   if (out.size() != in.size()) return result;
+  // An MLP makes another direction of another size.
+  if (site.role == Role::mlp_output)
+    for (double& each : in) each = std::max(each, input.error);
   std::size_t ordinary = 0, near_before = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const double level = std::max(usual * in[i], site.budget);

@@ -57,6 +57,9 @@ class Glance {
   const std::optional<Case>& tokens() const { return tokens_; }
 
  private:
+  bool is_ruled_out(const Diagnosis& diagnosis) const;
+
+  std::optional<Case> fewest_;    // Of wide ones, for orders of features: these take long to find.
   std::optional<Case> tokens_;    // A few tokens, with all features.
   std::optional<Case> features_;  // A few features, of all tokens.
 };

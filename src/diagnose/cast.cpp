@@ -33,6 +33,9 @@ double rounded(double value, const Format& format, bool truncate) {
 // Nearer to the noise than this, a format cannot be told from it.
 constexpr double kAboveNoise = 4;
 
+// One of so many values may be farther off: all are on the grid, which says more.
+constexpr std::size_t kFew = 100;
+
 // How b holds to a format: on its grid, and from a no farther than rounding and noise take it.
 struct Held {
   bool all = true;
@@ -44,23 +47,30 @@ Held held(const Case& it, const Format& format, bool truncate) {
   const bool above = std::ldexp(1.0, -format.bits - 1) >= kAboveNoise * noise;
   const double typical = it.norm_a / std::sqrt(static_cast<double>(it.a.values.size()));
   Held result;
+  const std::size_t few = it.a.values.size() / kFew;
+  std::size_t far = 0;
   for (std::size_t i = 0; i < it.a.values.size() && result.all; ++i) {
     const double x = it.a.values[i], y = it.b.values[i];
     if (rounded(x, format, truncate) == y || (std::isnan(x) && std::isnan(y))) continue;
     result.exact = false;
+    if (!std::isfinite(x) || !std::isfinite(y)) result.all = false;
+    if (!result.all) break;
     const double step = std::ldexp(1.0, std::ilogb(std::max(std::abs(x), 1e-300)) - format.bits);
     const double most = std::max(step, std::ldexp(1.0, format.exponent_min - format.bits));
-    result.all =
-        above && rounded(y, format, false) == y &&
-        std::abs(y - x) <= (truncate ? 1 : 0.5) * most + 8 * noise * std::max(std::abs(x), typical);
+    far +=
+        std::abs(y - x) > (truncate ? 1 : 0.5) * most + 8 * noise * std::max(std::abs(x), typical);
+    result.all = above && rounded(y, format, false) == y && far <= few;
   }
   return result;
 }
 
 std::optional<Explanation> examine(const Case& it) {
   if (it.before == 0) return std::nullopt;
+  // What was computed again in float64 is rounded at least to the type that b has anyway.
+  const int finest = it.own ? info(it.site.views.b.dtype).mantissa_bits : 64;
   for (const bool truncate : {false, true}) {
     for (const Format& format : kFormats) {
+      if (format.bits >= finest) continue;
       const Held as = held(it, format, truncate);
       if (!as.all) continue;
       Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t column) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "base/parallel.h"
@@ -12,10 +13,12 @@
 #include "diagnose/carried.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/explain.h"
+#include "diagnose/finite_tokens.h"
 #include "diagnose/heads.h"
 #include "diagnose/linear_replay.h"
 #include "diagnose/noise.h"
 #include "diagnose/norms.h"
+#include "diagnose/size_apart.h"
 
 namespace tensordiff {
 namespace {
@@ -26,6 +29,7 @@ constexpr std::size_t kConventionsMax = 1024;
 constexpr std::size_t kLooksMax = 96;  // Sites with bad inputs that a alone can tell something of.
 // A convention is undone by what reads it: the error there is that before, grown as noise grows.
 constexpr double kGrowthBehind = 4;
+constexpr double kShareBehind = 0.1;  // Of the error of the layout.
 // Sums of narrow types are rounded once at the end; those of float32 at every step.
 constexpr double kRoundoffsBehind = 1;
 constexpr double kRoundoffsBehindWide = 16;
@@ -89,7 +93,9 @@ const Site* reader_of(const Run& run, const Site& site) {
     return find_role(run, site, Role::attention);
   if (site.role != Role::gate && site.role != Role::up) return nullptr;
   const Site* activation = find_role(run, site, Role::activation);
-  return activation ? activation : find_role(run, site, Role::mlp_output);
+  const Site* output = find_role(run, site, Role::mlp_output);
+  // An activation may be that of the gate alone; then the output tells of the other.
+  return activation && !(output && output->bug()) ? activation : output;
 }
 
 // Whether what reads a step agrees as well as what came before it: an error that is merely small
@@ -102,7 +108,7 @@ bool gone_behind(const Run& run, const Site& site) {
   if (before && site.error < kGrowthOfLayout * before->error) return false;
   const double rounded = reader->roundoff < kNarrow ? kRoundoffsBehindWide : kRoundoffsBehind;
   const double level = (before ? before->error : 0) + rounded * reader->roundoff;
-  return reader->error <= kGrowthBehind * level;
+  return reader->error <= std::min(kGrowthBehind * level, kShareBehind * site.error);
 }
 
 // Explains sites by layouts alone. Those that `why` tells a reason of are conventions.
@@ -192,6 +198,8 @@ bool one_more(std::size_t& taken, std::size_t most, Site& site) {
   return false;
 }
 
+bool is_lost(const Site& site) { return site.comparison.diff.nonfinite_mismatch > 0; }
+
 void explain_created(Run& run, const DiagnoseOptions& options, Insight& insight) {
   std::vector<Task> tasks;
   std::size_t explained = 0, looks = 0;
@@ -199,13 +207,15 @@ void explain_created(Run& run, const DiagnoseOptions& options, Insight& insight)
     if (!site.bug()) continue;
     const bool made_here = site.created || site.inputs.empty() || tasks.empty();
     // Where b is no number, the step that made it one has been told.
-    const bool lost = site.comparison.diff.nonfinite_mismatch > 0;
+    const bool lost = is_lost(site) || std::ranges::any_of(site.inputs, [&](std::size_t input) {
+                        return is_lost(run.sites[input]);
+                      });
     if (!made_here && lost) continue;
     Wanted wanted;
     if (made_here && one_more(explained, kExplainedMax, site))
       wanted = [](const Diagnosis&) { return true; };
     const bool looked_at = made_here || computed_again(site.role) ||
-                           computed_by_weights(run, site) ||
+                           computed_by_weights(run, site) || may_be_apart(run, site) ||
                            (worth_a_look(run, site) && one_more(looks, kLooksMax, site));
     if (looked_at) tasks.push_back({&site, std::move(wanted), !made_here});
   }
@@ -217,6 +227,34 @@ void explain_created(Run& run, const DiagnoseOptions& options, Insight& insight)
     else
       insight.next.push_back(next_divergence(*tasks[i].site));
   }
+}
+
+// What else is wrong where a step gave no numbers: told by the tokens before those.
+void explain_finite_tokens(const Run& run, const DiagnoseOptions& options, Insight& insight) {
+  std::optional<FiniteTokens> part = tokens_before_nonfinite(run);
+  if (!part) return;
+  std::set<std::size_t> lost;  // No numbers there either: they came from later tokens.
+  for (const Site& site : part->sites)
+    if (is_lost(site)) lost.insert(site.pair);
+  Insight found = diagnose(std::move(part->sites), options);
+  if (found.first) found.next.insert(found.next.begin(), std::move(*found.first));
+  const auto told = [&](std::size_t pair) {
+    return (insight.first && insight.first->pair == pair) ||
+           std::ranges::find(insight.next, pair, &Divergence::pair) != insight.next.end();
+  };
+  for (Divergence& each : found.next) {
+    if (told(each.pair) || lost.contains(each.pair)) continue;
+    each.explanation = fmt::format("of the {} tokens before those that are no number: {}",
+                                   part->tokens, each.explanation);
+    insight.next.push_back(std::move(each));
+    const auto finding =
+        std::ranges::find(found.findings, insight.next.back().pair, &Finding::pair);
+    if (finding != found.findings.end()) insight.findings.push_back(std::move(*finding));
+  }
+  std::map<std::size_t, std::size_t> places;
+  for (std::size_t i = 0; i < run.sites.size(); ++i) places[run.sites[i].pair] = i;
+  std::ranges::stable_sort(insight.next, {},
+                           [&](const Divergence& each) { return places[each.pair]; });
 }
 
 // Without layers there is no order of computing: each pair that differs is explained by itself.
@@ -268,6 +306,7 @@ Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options) {
   blame_sums(run);
   forgive_conventions(run, options, insight);
   explain_created(run, options, insight);
+  explain_finite_tokens(run, options, insight);
   explain_noise(run, options, insight);
   for (const Site& site : run.sites)
     insight.outcomes.push_back({site.pair, site.verdict, site.note});

@@ -13,6 +13,7 @@
 #include "diagnose/norm_size.h"
 #include "diagnose/norms.h"
 #include "diagnose/routing.h"
+#include "diagnose/size_apart.h"
 
 namespace tensordiff {
 namespace {
@@ -84,6 +85,14 @@ void explain_by_size(const Run& run, const Site& site, Told& told) {
   told.made_here = true;
 }
 
+void explain_blanks(const Run& run, const Site& site, Told& told) {
+  const std::vector<uint64_t> tokens = blank_tokens(run, site);
+  const std::optional<Case> it = tokens.empty() ? std::nullopt : values_of(run, site);
+  if (!it) return;
+  told.finding = finding_of(diagnoses::region, *it, region_of(*it, tokens));
+  told.made_here = true;
+}
+
 // Where a's way of computing the step is known, b's own inputs tell what should have come out.
 void explain_by_own_inputs(const Case& it, Expected expected, const DiagnoseOptions& options,
                            Told& told) {
@@ -99,6 +108,9 @@ void explain_by_own_inputs(const Case& it, Expected expected, const DiagnoseOpti
   measure(own);
   own.floor = expected.floor;
   own.own = true;
+  // What is wrong may lie behind the tokens that were computed again.
+  if (own.before <= own.floor) explain_blanks(it.run, it.site, told);
+  if (told.finding) return;
   explain(
       own, options, [&](const Diagnosis& d) { return !replays(d) && of_carried(d); }, told);
 }
@@ -161,11 +173,11 @@ void explain_standing_out(const Run& run, const DiagnoseOptions& options, const 
   told.made_here = told.finding.has_value();
 }
 
-void explain_blanks(const Run& run, const Site& site, Told& told) {
-  const std::vector<uint64_t> tokens = blank_tokens(run, site);
-  const std::optional<Case> it = tokens.empty() ? std::nullopt : values_of(run, site);
+void explain_by_ratio(const Run& run, const Site& site, Told& told) {
+  std::optional<Explanation> found = size_apart(run, site);
+  const std::optional<Case> it = found ? values_of(run, site) : std::nullopt;
   if (!it) return;
-  told.finding = finding_of(diagnoses::region, *it, region_of(*it, tokens));
+  told.finding = finding_of(diagnoses::scale, *it, std::move(*found));
   told.made_here = true;
 }
 
@@ -185,6 +197,7 @@ Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site&
     if (it) explain_by_own_inputs(*it, std::move(*expected), options, told);
   }
   if (!told.made_here) explain_blanks(run, site, told);
+  if (!told.made_here && !expected) explain_by_ratio(run, site, told);
   if (!told.made_here) explain_by_size(run, site, told);
   return told;
 }

@@ -15,7 +15,7 @@ namespace tensordiff {
 namespace {
 
 constexpr uint64_t kSizeMin = 4;  // Smaller blocks interleaved are themselves.
-constexpr uint64_t kTrialRows = 16;
+constexpr uint64_t kTrialRows = 4;
 
 // Where in a block of `size` features of a the feature `at` of b comes from.
 uint64_t source_of(uint64_t at, uint64_t size, bool pairs_in_b) {

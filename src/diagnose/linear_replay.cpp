@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kWorkMax = 1e8;  // Multiplications for one replay: a fraction of a second.
 constexpr uint64_t kRowsMax = 16;
-constexpr double kWorkOfMore = 4e6;    // More of them, as long as they take no more than this,
+constexpr double kWorkOfMore = 2e7;    // More of them, as long as they take no more than this,
 constexpr std::size_t kWorstRows = 4;  // and these.
 constexpr uint64_t kFeaturesMax = 96;
 // What a's own form may leave of a's output; a wrong weight leaves all of it.
@@ -111,14 +111,6 @@ std::vector<Guess> guesses_for(const Case& it, Projection projection, const Lear
   for (const View& view : learnt.stored)
     if (view.parts[0].strides != learnt.form.weight.parts[0].strides)
       add(view, "b multiplies by the transposed weight", "transposed_weight");
-  if (!learnt.form.bias.empty()) {
-    for (const double times : {0.0, 1.0, 2.0}) {
-      if (times == learnt.form.times) continue;
-      guesses.push_back({{learnt.form.weight, learnt.form.bias, times},
-                         fmt::format("b adds the bias {:.0f} times", times),
-                         times == 0 ? "missing_bias" : "bias"});
-    }
-  }
   const uint64_t out = it.a.features;
   for (const Projection other :
        {Projection::query, Projection::key, Projection::value, Projection::gate, Projection::up}) {

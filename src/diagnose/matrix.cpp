@@ -103,6 +103,7 @@ Result<Matrix> read_matrix(const View& view, const Extent& extent, const Place& 
 Matrix first_tokens(const Matrix& matrix, uint64_t tokens) {
   Matrix result = matrix;
   result.tokens = std::min(matrix.tokens, tokens);
+  result.whole = matrix.whole && result.tokens == matrix.tokens;
   result.values.clear();
   for (uint64_t sequence = 0; sequence < matrix.batch; ++sequence)
     for (uint64_t token = 0; token < result.tokens; ++token) {

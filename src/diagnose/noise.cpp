@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "diagnose/activation.h"
 #include "diagnose/attention.h"
+#include "diagnose/by_weights.h"
 #include "diagnose/carried.h"
 #include "diagnose/exactness.h"
 #include "diagnose/fit.h"
@@ -46,6 +47,7 @@ constexpr double kNoiseRatioSuspicious = 1.5;
 // elsewhere stands out, where it is loud, too.
 constexpr double kOutOfLine = 2.5;
 constexpr std::size_t kLayersMin = 3;
+constexpr std::size_t kLayersMinOfCasts = 2;  // Bits are counted, not estimated.
 constexpr int kBitsLost =
     3;  // Of fraction: what tells bf16 from f16, and an 8-bit float from bf16.
 
@@ -190,7 +192,7 @@ struct Fineness {
     for (std::size_t i = 0; i < bits.size(); ++i)
       if (bits[i] > 0) seen[run.sites[i].role].push_back(bits[i]);
     for (auto& [role, of_role] : seen) {
-      if (role == Role::other || of_role.size() < kLayersMin) continue;
+      if (role == Role::other || of_role.size() < kLayersMinOfCasts) continue;
       std::ranges::sort(of_role);
       usual[role] = of_role[of_role.size() / 2];
     }
@@ -227,12 +229,14 @@ void judge_by_noise_run(Site& site) {
     site.note = fmt::format("suspicious: its error is {} times that of the noise run", ratio);
 }
 
-void judge_by_model(Site& site, const Extent& extent, bool clean_inputs) {
+void judge_by_model(const Run& run, Site& site, bool clean_inputs) {
   if (site.error > site.budget)
     site.reason = fmt::format("error {} is more than rounding leaves here ({})",
                               human_number(site.error), human_number(site.budget));
+  else if (!blank_tokens(run, site).empty())
+    site.reason = "some of its tokens are left empty";
   else if (clean_inputs && site.reason.empty())
-    site.reason = quiet_reason(site, extent);
+    site.reason = quiet_reason(site, run.extent);
 }
 
 // Sets the reason of a site that grows far more than the same step in other layers.
@@ -251,7 +255,14 @@ struct Before {
   double clean_level = 0;               // The largest error that is noise.
   Exactness exactness;
   std::vector<bool> tainted;  // Of each site: a mistake goes into it, however faint.
+  bool lost = false;          // What is no number is in the residual stream, and stays there.
 };
+
+bool adds_to_stream(Role role) {
+  return role == Role::attention_output || role == Role::mlp_output || role == Role::block_output;
+}
+
+bool reads_stream(Role role) { return is_norm(role) || role == Role::block_output; }
 
 // Sharp attention makes noise grow without bound, and noise hides mistakes in it; what a machine
 // makes of tanh is off by more than rounding. Computing the step again from b's own inputs tells.
@@ -281,9 +292,9 @@ void forgive_rerouted(const Run& run, Site& site) {
                   ranges_text(tokens));
 }
 
-void judge_one(Run& run, Site& site, const Before& before) {
+void judge_one(Run& run, Site& site, const Before& before, bool against_weights) {
   const Diff& diff = site.comparison.diff;
-  bool clean = true, finite = true;
+  bool clean = true, finite = !before.lost || !reads_stream(site.role);
   const bool cast = !site.reason.empty();
   site.error_in = 0;
   for (const std::size_t input : site.inputs) {
@@ -303,7 +314,7 @@ void judge_one(Run& run, Site& site, const Before& before) {
   else if (site.noise)
     judge_by_noise_run(site);
   else
-    judge_by_model(site, run.extent, clean);
+    judge_by_model(run, site, clean);
   if (clean && diff.equal != diff.compared) judge_by_layers(run, before.usual, site);
   if (clean && diff.equal != diff.compared && site.reason.empty() && !site.noise)
     site.reason = inexact_reason(run, site, before.exactness);
@@ -311,6 +322,8 @@ void judge_one(Run& run, Site& site, const Before& before) {
     judge_by_replay(run, site);
     forgive_rerouted(run, site);
   }
+  if (site.reason.empty() && !site.noise && against_weights)
+    site.reason = "its own inputs and the weights give something else";
   const bool within = site.comparison.status <= Status::close;
   site.verdict = !site.reason.empty() ? Verdict::bug : within ? Verdict::match : Verdict::precision;
   // What is no number is made where all that goes in is one, however far that is off.
@@ -351,16 +364,19 @@ void judge(Run& run) {
   if (!run.activations) return;  // Weights do not feed each other: the tolerance judges them.
   find_casts(run, std::move(bits_a), std::move(bits_b));
   const std::map<Role, double> usual = usual_growth(run);
-  Before before{usual, 0, {}, std::vector<bool>(run.sites.size())};
+  const std::vector<bool> against = against_weights(run);
+  Before before{usual, 0, {}, std::vector<bool>(run.sites.size()), false};
   for (std::size_t i = 0; i < run.sites.size(); ++i) {
     Site& site = run.sites[i];
     if (site.comparison.status == Status::error) continue;
-    judge_one(run, site, before);
+    judge_one(run, site, before, against[i]);
     const bool tainted = site.bug() || (!healed(site, before) &&
                                         std::ranges::any_of(site.inputs, [&](std::size_t input) {
                                           return before.tainted[input];
                                         }));
     before.tainted[i] = tainted;
+    before.lost =
+        before.lost || (adds_to_stream(site.role) && site.comparison.diff.nonfinite_mismatch > 0);
     if (tainted || !site.compared()) continue;
     before.clean_level = std::max(before.clean_level, site.error);
     if (site.role == Role::setting || site.roundoff == 0) continue;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "diagnose/diagnose.h"
 #include "diagnose/toy_model.h"
 
@@ -72,19 +74,26 @@ TEST(Noise, SeesTheTypeBehindTheType) {
 
 // Attention computed again comes out the same to the noise, and was rounded to 3 bits all the same.
 TEST(Noise, SeesACastOfWhatIsRightToTheNoise) {
-  ToyModel model({}, 8);
-  ToyMistakes cast;
-  cast.after["post_attn"] = [](Values& values) {
-    for (double& value : values) {
-      const double step = std::ldexp(1.0, std::ilogb(value) - 3);
-      value = std::nearbyint(value / step) * step;
-    }
-  };
-  const auto a = model.run(DType::f32, false, {}), b = model.run(DType::bf16, true, {cast});
-  const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::bf16);
-  const Insight insight = diagnose(sites, {});
-  ASSERT_TRUE(insight.first);
-  EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
+  for (const uint64_t layers : {2, 3}) {
+    ToyShape shape;
+    shape.layers = layers;
+    ToyModel model(shape, 8);
+    ToyMistakes cast;
+    cast.after["post_attn"] = [](Values& values) {
+      for (double& value : values) {
+        const double step = std::ldexp(1.0, std::max(std::ilogb(value), -6) - 3);
+        value = std::nearbyint(value / step) * step;
+      }
+    };
+    const auto a = model.run(DType::f32, false, {}), b = model.run(DType::bf16, true, {cast});
+    const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::bf16);
+    const Insight insight = diagnose(sites, {});
+    ASSERT_TRUE(insight.first);
+    EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
+    const auto found = std::ranges::find(insight.findings, insight.first->pair, &Finding::pair);
+    ASSERT_NE(found, insight.findings.end());
+    EXPECT_EQ(found->code, "cast") << found->explanation;
+  }
 }
 
 // Layers that are no numbers any more say nothing of how noise grows in the others.

@@ -281,14 +281,13 @@ std::optional<NormReplay> by_norm_before(const Run& run, const Site& site, const
   return stored && (!replay || replay->told) ? std::move(stored) : std::move(replay);
 }
 
-// A norm that is wrong in itself does not show the stream. One that reads a stream without a sum
-// does.
+// A norm that is wrong in itself does not show the stream, nor need one that leaves a sum out: that
+// may be missing in the stream, too, or there alone.
 bool wrong_itself(const Run& run, const Site& norm, const Place& at) {
   if (!norm.bug()) return false;
   if (norm.inputs.empty() || !blank_tokens(run, norm).empty()) return true;
   const std::optional<NormReplay> replay = by_norm_before(run, norm, sources_of(run, norm), at);
-  if (replay && replay->alone) return false;
-  return norm.created || (replay && !replay->told);
+  return norm.created || !replay || replay->alone || !replay->told;
 }
 
 // From the stream itself, where it was dumped. `added`: what came to it since.

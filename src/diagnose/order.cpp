@@ -36,18 +36,21 @@ std::vector<std::vector<Role>> sources_of(Role role) {
               {Role::key_final, Role::key, Role::fused_qkv},
               {Role::value_final, Role::value, Role::fused_qkv}};
     case Role::attention_output:
-      return {{Role::attention}};
+      return {{Role::attention, Role::query_final, Role::query, Role::fused_qkv},
+              {Role::attention, Role::key_final, Role::key, Role::fused_qkv},
+              {Role::attention, Role::value_final, Role::value, Role::fused_qkv}};
     case Role::mlp_norm:
-      return {{Role::attention_output}};
+      return {{Role::branch_norm, Role::attention_output}};
     case Role::gate:
     case Role::up:
-      return {{Role::mlp_norm}};
+      // Without a norm of its own an MLP reads the one behind attention, or, beside it, its norm.
+      return {{Role::mlp_norm, Role::branch_norm, Role::attention_norm}};
     case Role::activation:
       return {{Role::up, Role::gate}};
     case Role::mlp_output:
       return {{Role::activation, Role::up, Role::mlp_norm}, {Role::up, Role::mlp_norm}};
     case Role::block_output:
-      return {{Role::mlp_output}};
+      return {{Role::mlp_output}, {Role::attention_output}};
     default:
       return {};
   }
@@ -70,14 +73,17 @@ bool captured_in_order(const std::vector<Site>& sites) {
   std::ranges::sort(steps, {}, &Site::capture);
   if (!std::ranges::is_sorted(steps, {}, &Site::layer)) return false;
   if (std::ranges::is_sorted(steps, {}, &Site::name_a)) return false;
-  std::map<std::pair<int64_t, Role>, std::size_t> last;
-  for (const Site* step : steps) last[{*step->layer, step->role}] = step->capture;
+  std::map<std::pair<int64_t, Role>, std::size_t> first;
+  for (const Site* step : steps) first.emplace(std::pair(*step->layer, step->role), step->capture);
   for (const Site* step : steps) {
     for (const std::vector<Role>& alternatives : sources_of(step->role)) {
+      bool earlier = false, later = false;
       for (const Role role : alternatives) {
-        const auto source = last.find({*step->layer, role});
-        if (source != last.end() && source->second > step->capture) return false;
+        const auto source = first.find({*step->layer, role});
+        if (source != first.end()) (source->second > step->capture ? later : earlier) = true;
       }
+      // The activation of a gate may be computed before what it is multiplied with.
+      if (later && !earlier) return false;
     }
   }
   return true;
@@ -116,12 +122,29 @@ void add_sources(const std::vector<Site>& sites, std::size_t index, std::vector<
   }
 }
 
+// The sites by name, so that those of the modules inside a module stand together.
+using Names = std::map<std::string_view, std::size_t>;
+
+// What a module gives is made of what those inside it gave: "layers.0.mlp.down" in "layers.0.mlp".
+void add_inner(const std::vector<Site>& sites, const Names& names, std::size_t index,
+               std::vector<std::size_t>& in) {
+  const std::string inside = sites[index].name_a + '.';
+  for (auto it = names.lower_bound(inside); it != names.end() && it->first.starts_with(inside);
+       ++it)
+    if (it->second < index && sites[it->second].layer == sites[index].layer)
+      in.push_back(it->second);
+}
+
 void find_inputs(std::vector<Site>& sites) {
+  Names names;
+  for (std::size_t index = 0; index < sites.size(); ++index)
+    if (sites[index].role != Role::setting) names.emplace(sites[index].name_a, index);
   for (std::size_t index = 0; index < sites.size(); ++index) {
     std::vector<std::size_t>& in = sites[index].inputs;
     in.clear();
     if (sites[index].role == Role::setting) continue;
-    add_sources(sites, index, in);
+    if (sites[index].layer) add_inner(sites, names, index, in);
+    if (in.empty()) add_sources(sites, index, in);
     std::size_t i = index;
     // All of its layer so far, and the last step before that.
     while (in.empty() && i-- > 0) {

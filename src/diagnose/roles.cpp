@@ -70,6 +70,7 @@ constexpr auto kRoleNames = std::to_array<RoleName>({
     {"k", Role::key},
     {"v", Role::value},
     {"heads_out", Role::attention},
+    {"attention.self", Role::attention},
     {"attn_heads", Role::attention},
     {"attn.c_proj", Role::attention_output},
     {"attn_out", Role::attention_output},
@@ -89,6 +90,7 @@ constexpr auto kRoleNames = std::to_array<RoleName>({
     {"mlp", Role::mlp_output},
     {"block_sparse_moe", Role::mlp_output},
     {"moe", Role::mlp_output},
+    {"attention.output", Role::other},  // A module with a norm inside, not the block's own.
     {"output", Role::block_output},
     {"wte", Role::embedding},
     {"wpe", Role::embedding},
@@ -169,14 +171,15 @@ Role role_of(const Site& site) {
   return role_named(site.stage).value_or(Role::other);
 }
 
-// Where a layer has a norm named for standing before the MLP, the one named for standing behind
-// attention does just that.
+// Where a layer has norms named for standing before or behind the MLP, the one named for standing
+// behind attention does just that.
 void settle_norms(std::vector<Site>& sites) {
   const auto named = [](const Site& site, std::string_view ending) {
     return ends_with_word(lower(bare(site.name_a)), ending);
   };
-  const bool both = std::ranges::any_of(
-      sites, [&](const Site& site) { return named(site, "pre_feedforward_layernorm"); });
+  const bool both = std::ranges::any_of(sites, [&](const Site& site) {
+    return named(site, "pre_feedforward_layernorm") || named(site, "post_feedforward_layernorm");
+  });
   for (Site& site : sites)
     if (both && named(site, "post_attention_layernorm")) site.role = Role::branch_norm;
 }

@@ -20,6 +20,9 @@ TEST(StepRoles, KnowsTheNamesOfCommonModels) {
   EXPECT_EQ(role_named("transformer.h.3.attn.c_attn[0:96]", "layers.3.q"), Role::query);
   EXPECT_EQ(role_named("encoder.layer.3.attention.output.LayerNorm"), Role::branch_norm);
   EXPECT_EQ(role_named("encoder.layer.3.output.LayerNorm"), Role::branch_norm);
+  EXPECT_EQ(role_named("encoder.layer.3.attention.self"), Role::attention);
+  EXPECT_EQ(role_named("encoder.layer.3.attention.output"), Role::other);
+  EXPECT_EQ(role_named("encoder.layer.3.output"), Role::block_output);
   EXPECT_EQ(role_named("whatever"), Role::other);
 }
 
@@ -35,9 +38,12 @@ TEST(StepRoles, AsksTheOtherNormsWhatANormIs) {
   sites[1].name_a = "layers.0.mlp.up_proj", sites[1].role = Role::up;
   settle_norms(sites);
   EXPECT_EQ(sites[0].role, Role::mlp_norm);
-  sites[1].name_a = "layers.0.pre_feedforward_layernorm", sites[1].role = Role::mlp_norm;
-  settle_norms(sites);
-  EXPECT_EQ(sites[0].role, Role::branch_norm);
+  for (const char* other : {"pre_feedforward_layernorm", "post_feedforward_layernorm"}) {
+    sites[0].role = Role::mlp_norm;
+    sites[1].name_a = std::string("layers.0.") + other;
+    settle_norms(sites);
+    EXPECT_EQ(sites[0].role, Role::branch_norm) << other;
+  }
 }
 
 }  // namespace

@@ -200,6 +200,22 @@ Matrix glimpse(const Matrix& matrix, uint64_t head_dim) {
   return result;
 }
 
+// Neighbours that turn in heads of some size do so in heads of every multiple of it, too: the
+// smallest that explains as much is that of the heads.
+RotaryForm in_smallest_heads(const RotaryForm& form, const std::vector<RotaryForm>& forms,
+                             const Matrix& in, const Matrix& out, double left) {
+  RotaryForm smallest = form;
+  for (const RotaryForm& other : forms) {
+    const bool same_kind = other.pairing == form.pairing && other.normed == form.normed &&
+                           other.turned * form.head_dim == form.turned * other.head_dim;
+    if (!same_kind || other.head_dim >= smallest.head_dim) continue;
+    if (learn_rotation(glimpse(in, other.head_dim), glimpse(out, other.head_dim), other).left <=
+        left)
+      smallest = other;
+  }
+  return smallest;
+}
+
 // The first form that explains the output; a later one only where it is clearly better.
 Rotation best_of(const std::vector<RotaryForm>& forms, const Matrix& in, const Matrix& out,
                  double exact) {
@@ -211,7 +227,10 @@ Rotation best_of(const std::vector<RotaryForm>& forms, const Matrix& in, const M
     if (left < kClearlyBetter * least) least = left, best = form;
     if (least <= exact) break;
   }
-  return least < 1 ? learn_rotation(in, out, best) : Rotation();
+  if (least == 1) return Rotation();
+  if (best.pairing == RopePairing::neighbours)
+    best = in_smallest_heads(best, forms, in, out, std::max(exact, least / kClearlyBetter));
+  return learn_rotation(in, out, best);
 }
 
 // a's own form and its other pairing before all others.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kShiftMax = 16;
 constexpr uint64_t kTokensMin = 2;          // That must still have a partner.
-constexpr uint64_t kFeaturesLookedAt = 64;  // To tell which shift it is.
+constexpr uint64_t kFeaturesLookedAt = 16;  // To tell which shift it is.
 
 struct Overlap {
   double left = INFINITY;  // Of the tokens that have a partner.

@@ -271,7 +271,7 @@ class ToyModel {
         }
         for (double& score : weight) sum += score = std::exp(score - most);
         for (uint64_t other = 0; other < tokens; ++other)
-          for (uint64_t i = 0; i < dim; ++i)
+          for (uint64_t i = 0; i < dim && weight[other] != 0; ++i)  // Else NaN reaches all tokens.
             y[token * shape_.width() + head * dim + i] +=
                 as_stored(weight[other] / sum, dtype_) * v[(kv * tokens + other) * dim + i];
       }

@@ -1,0 +1,116 @@
+// Single steps whose name depends on how their layout is read.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "diagnose/toy_mistakes.h"
+
+namespace tensordiff {
+namespace {
+
+Values random_values(uint64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  Values values(count);
+  for (double& value : values) value = normal(random);
+  return values;
+}
+
+std::string first_code(const std::vector<ToyModel::Dump>& a, const std::vector<ToyModel::Dump>& b,
+                       const std::string& name) {
+  const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
+  const Insight insight = diagnose(sites, {});
+  SCOPED_TRACE(describe(insight, sites));
+  EXPECT_TRUE(insight.first);
+  if (!insight.first) return "";
+  EXPECT_EQ(sites[insight.first->pair].name_a, name) << describe(insight, sites);
+  const auto found = std::ranges::find(insight.findings, insight.first->pair, &Finding::pair);
+  return found == insight.findings.end() ? "" : found->code;
+}
+
+// Two halves of one head that became pairs are also a transposed [2, d / 2].
+TEST(OneStep, PairsInOneHeadAreInterleaved) {
+  constexpr uint64_t kTokens = 13, kWidth = 32;
+  const Values in = random_values(kTokens * 48, 1), key = random_values(kTokens * kWidth, 2);
+  Values wrong = key;
+  moved(kWidth, [](uint64_t row, uint64_t i) {
+    return row * kWidth + i / 2 + i % 2 * (kWidth / 2);
+  })(wrong);
+  const ToyModel::Dump before = {"post_ln_pre_attn", 0, {kTokens, 48}, in};
+  EXPECT_EQ(first_code({before, {"key", 0, {kTokens, kWidth}, key}},
+                       {before, {"key", 0, {kTokens, kWidth}, wrong}}, "0_key"),
+            "interleave");
+}
+
+// In memory as [heads, tokens, dim] on both sides, though it was computed token by token.
+TEST(OneStep, HeadsThatWereNotTransposedBackInADumpOfHeads) {
+  constexpr uint64_t kTokens = 13, kHeads = 4, kDim = 8, kWidth = kHeads * kDim;
+  const Values in = random_values(kTokens * kWidth, 1);
+  const Values right = random_values(kTokens * kWidth, 2);
+  Values wrong = right;
+  moved(kWidth, [](uint64_t row, uint64_t i) {
+    const uint64_t at = row * kWidth + i;
+    return at / kDim % kTokens * kWidth + at / (kDim * kTokens) * kDim + at % kDim;
+  })(wrong);
+  const auto by_heads = [](const Values& flat) {
+    Values heads = flat;
+    for (uint64_t at = 0; at < flat.size(); ++at)
+      heads[(at % kWidth / kDim * kTokens + at / kWidth) * kDim + at % kDim] = flat[at];
+    return heads;
+  };
+  const Shape shape = {kHeads, kTokens, kDim};
+  const ToyModel::Dump before = {"post_ln_pre_attn", 0, {kTokens, kWidth}, in};
+  const ToyModel::Dump behind = {"post_attn_pre_resid", 0, {kTokens, kWidth}, in};
+  EXPECT_EQ(first_code({before, {"post_attn", 0, shape, by_heads(right)}, behind},
+                       {before, {"post_attn", 0, shape, by_heads(wrong)}, behind}, "0_post_attn"),
+            "axis_permutation");
+}
+
+// Heads are not told by the shapes, and neighbours turn alike in heads of twice the size.
+TEST(OneStep, RopeOfNeighboursInHeadsOfUnknownSize) {
+  ToyShape shape;
+  shape.layers = 1, shape.heads = 4, shape.kv_heads = 4, shape.dim = 16;
+  ToyModel model(shape, 3);
+  ToyMistakes neighbours;
+  neighbours.layer = 0, neighbours.neighbours = true;
+  const auto flat = [&](std::vector<ToyModel::Dump> dumps) {
+    std::erase_if(dumps, [](const ToyModel::Dump& dump) {
+      return dump.stage != "post_ln_pre_attn" && !dump.stage.starts_with("query");
+    });
+    const Values heads = dumps[2].values;
+    for (uint64_t at = 0; at < heads.size(); ++at) {
+      const uint64_t head = at / (shape.dim * shape.tokens), token = at / shape.dim % shape.tokens;
+      dumps[2].values[token * shape.width() + head * shape.dim + at % shape.dim] = heads[at];
+    }
+    dumps[2].shape = {shape.tokens, shape.width()};
+    return dumps;
+  };
+  EXPECT_EQ(first_code(flat(model.run(DType::f32, false, {neighbours})),
+                       flat(model.run(DType::f32, true, {})), "0_query_final"),
+            "rope_pairing");
+}
+
+// The activation is that of the gate alone: it agrees whatever is wrong with the other projection.
+TEST(OneStep, AnActivationOfTheGateForgivesNothingOfTheOther) {
+  constexpr uint64_t kTokens = 13, kWidth = 32;
+  const Shape shape = {kTokens, kWidth};
+  const auto made = [&](bool wrong) {
+    std::vector<ToyModel::Dump> dumps = {
+        {"pre_mlp", 0, shape, random_values(kTokens * kWidth, 1)},
+        {"mlp_gate", 0, shape, random_values(kTokens * kWidth, 2)},
+        {"mlp_act", 0, shape, random_values(kTokens * kWidth, 2)},
+        {"mlp_up", 0, shape, random_values(kTokens * kWidth, 3)},
+        {"mlp_out", 0, shape, random_values(kTokens * kWidth, wrong ? 5 : 4)}};
+    for (double& x : dumps[2].values) x = x / (1 + std::exp(-x));
+    if (wrong)
+      moved(kWidth, [&](uint64_t row, uint64_t i) {
+        return (row + kTokens - 1) % kTokens * kWidth + i;
+      })(dumps[3].values);
+    return dumps;
+  };
+  EXPECT_EQ(first_code(made(false), made(true), "0_mlp_up"), "token_shift");
+}
+
+}  // namespace
+}  // namespace tensordiff

@@ -1,0 +1,109 @@
+// Which steps feed which, by names and by the order of capture.
+
+#include <gtest/gtest.h>
+
+#include "diagnose/site.h"
+#include "tensor/test_views.h"
+
+namespace tensordiff {
+namespace {
+
+using Names = std::vector<std::string>;
+
+tensordiff::Run captured(const Names& names) {
+  std::vector<Site> sites;
+  for (const std::string& name : names) {
+    Site site;
+    site.pair = site.capture = sites.size();
+    site.name_a = site.name_b = name;
+    site.views.a = site.views.b = noise_view({4, 8}, 1);
+    site.comparison.status = Status::equal;
+    sites.push_back(std::move(site));
+  }
+  return make_run(std::move(sites), {});
+}
+
+Names order_of(const tensordiff::Run& run) {
+  Names names;
+  for (const Site& site : run.sites) names.push_back(site.name_a);
+  return names;
+}
+
+Names inputs_of(const tensordiff::Run& run, const std::string& name) {
+  Names names;
+  for (const Site& site : run.sites)
+    if (site.name_a == name)
+      for (const std::size_t input : site.inputs) names.push_back(run.sites[input].name_a);
+  return names;
+}
+
+TEST(Order, AProjectionReadsWhatAttentionDoesWhereHeadsAreMissing) {
+  Names names = {"layers.0.input_layernorm", "layers.0.attn.q_proj", "layers.0.attn.k_proj",
+                 "layers.0.attn.v_proj", "layers.0.attn.o_proj"};
+  EXPECT_EQ(inputs_of(captured(names), "layers.0.attn.o_proj"),
+            Names({"layers.0.attn.q_proj", "layers.0.attn.k_proj", "layers.0.attn.v_proj"}));
+  names.insert(names.end() - 1, "layers.0.attn.heads_out");
+  EXPECT_EQ(inputs_of(captured(names), "layers.0.attn.o_proj"), Names({"layers.0.attn.heads_out"}));
+}
+
+TEST(Order, AModuleReadsThoseInsideIt) {
+  const tensordiff::Run run =
+      captured({"layers.0.attn.o_proj", "layers.0.attn", "layers.0.mlp.up_proj",
+                "layers.0.mlp.down_proj", "layers.0.mlp", "layers.0", "layers.1.mlp.down_proj"});
+  EXPECT_EQ(inputs_of(run, "layers.0.attn"), Names({"layers.0.attn.o_proj"}));
+  EXPECT_EQ(inputs_of(run, "layers.0.mlp"),
+            Names({"layers.0.mlp.up_proj", "layers.0.mlp.down_proj"}));
+  EXPECT_EQ(inputs_of(run, "layers.0").size(), 5U);
+}
+
+// A block may add what attention gives and what the MLP gives at once.
+TEST(Order, ABlockReadsBothOfItsBranches) {
+  EXPECT_EQ(inputs_of(captured({"0_post_attn_pre_resid", "0_post_mlp", "0_output"}), "0_output"),
+            Names({"0_post_attn_pre_resid", "0_post_mlp"}));
+}
+
+TEST(Order, AnMlpReadsTheNormBeforeIt) {
+  const std::string up = "layers.0.mlp.up_proj";
+  EXPECT_EQ(inputs_of(captured({"layers.0.input_layernorm", "layers.0.attn.o_proj", up}), up),
+            Names({"layers.0.input_layernorm"}));
+  EXPECT_EQ(inputs_of(captured({"layers.0.attn.o_proj", "layers.0.sa_layer_norm", up}), up),
+            Names({"layers.0.sa_layer_norm"}));
+  const std::string norm = "layers.0.pre_feedforward_layernorm";
+  const std::string behind = "layers.0.post_attention_layernorm";
+  EXPECT_EQ(inputs_of(captured({"layers.0.self_attn.o_proj", behind, norm}), norm),
+            Names({behind}));
+}
+
+// The activation of a gate fires before the projection that it is multiplied with.
+TEST(Order, IsThatOfCaptureForALlama) {
+  Names names;
+  for (const char* layer : {"model.layers.0", "model.layers.1"}) {
+    for (const char* step :
+         {".input_layernorm", ".self_attn.q_proj", ".self_attn.k_proj", ".self_attn.v_proj",
+          ".self_attn.o_proj", ".self_attn", ".post_attention_layernorm", ".mlp.gate_proj",
+          ".mlp.act_fn", ".mlp.up_proj", ".mlp.down_proj", ".mlp", ""})
+      names.push_back(std::string(layer) + step);
+  }
+  const tensordiff::Run run = captured(names);
+  EXPECT_EQ(order_of(run), names);
+  EXPECT_EQ(inputs_of(run, "model.layers.1.input_layernorm"), Names({"model.layers.0"}));
+  EXPECT_EQ(inputs_of(run, "model.layers.0.mlp.act_fn"), Names({"model.layers.0.mlp.gate_proj"}));
+}
+
+TEST(Order, IsThatOfCaptureForABert) {
+  Names names;
+  for (const char* layer : {"encoder.layer.0", "encoder.layer.1"}) {
+    for (const char* step : {".attention.self.query", ".attention.self.key",
+                             ".attention.self.value", ".attention.self", ".attention.output.dense",
+                             ".attention.output.LayerNorm", ".attention.output", ".attention",
+                             ".intermediate.dense", ".intermediate.intermediate_act_fn",
+                             ".intermediate", ".output.dense", ".output.LayerNorm", ".output", ""})
+      names.push_back(std::string(layer) + step);
+  }
+  const tensordiff::Run run = captured(names);
+  EXPECT_EQ(order_of(run), names);
+  EXPECT_EQ(inputs_of(run, "encoder.layer.1.attention.self.query"), Names({"encoder.layer.0"}));
+}
+
+}  // namespace
+}  // namespace tensordiff

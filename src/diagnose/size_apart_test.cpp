@@ -1,0 +1,80 @@
+#include "diagnose/size_apart.h"
+
+#include <gtest/gtest.h>
+
+#include "diagnose/noise.h"
+#include "diagnose/toy_mistakes.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr uint64_t kTokens = 24, kWidth = 32, kLayers = 4;
+
+Values random_values(unsigned seed, double size) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal(0, size);
+  Values values(kTokens * kWidth);
+  for (double& value : values) value = normal(random);
+  return values;
+}
+
+// Norms and MLPs of two models that have nothing in common but how large their values are; in
+// layer 2 those of b's norm and MLP are so many times as large.
+tensordiff::Run run_with(double of_norm, double of_mlp, double of_all = 1) {
+  std::vector<ToyModel::Dump> a, b;
+  for (unsigned layer = 0; layer < kLayers; ++layer) {
+    const bool here = layer == 2;
+    const auto add = [&](const std::string& stage, unsigned seed, double factor) {
+      a.push_back({stage, layer, {kTokens, kWidth}, random_values(100 * layer + seed, 1)});
+      b.push_back({stage, layer, {kTokens, kWidth}, random_values(100 * layer + seed + 9, factor)});
+    };
+    add("pre_mlp", 1, here ? of_norm : 1);
+    add("post_mlp", 2, here ? of_mlp : of_all);
+  }
+  tensordiff::Run run = make_run(sites_of(a, DType::f32, b, DType::f32), {});
+  judge(run);
+  for (Site& site : run.sites) site.created = false;
+  return run;
+}
+
+std::optional<Explanation> found(const tensordiff::Run& run) {
+  std::optional<Explanation> only;
+  for (const Site& site : run.sites) {
+    std::optional<Explanation> here = size_apart(run, site);
+    if (here) {
+      EXPECT_EQ(site.name_a, "2_post_mlp");
+      only = std::move(here);
+    }
+  }
+  return only;
+}
+
+TEST(SizeApart, TellsAFactorOfValuesThatHaveNothingInCommon) {
+  for (const double factor : {0.5, 2.0}) {
+    const std::optional<Explanation> explanation = found(run_with(1, factor));
+    ASSERT_TRUE(explanation) << factor;
+    EXPECT_NEAR(std::get<double>(explanation->parameters[0].value), factor, 0.1 * factor);
+  }
+}
+
+TEST(SizeApart, SaysNothingWhereItIsSmallOrCameIn) {
+  EXPECT_FALSE(found(run_with(1, 1)));
+  EXPECT_FALSE(found(run_with(1, 1.15)));
+  EXPECT_FALSE(found(run_with(1.5, 2))) << "what comes in is larger, too";
+  EXPECT_FALSE(found(run_with(1, 2, 1.6))) << "other layers are larger, too";
+}
+
+TEST(SizeApart, SaysNothingOfAFewLargeTokens) {
+  tensordiff::Run run = run_with(1, 1);
+  Site& site = run.sites[5];
+  ASSERT_EQ(site.name_a, "2_post_mlp");
+  Values values = random_values(211, 1);
+  for (uint64_t i = 0; i < kWidth; ++i) values[i] *= 20;
+  site.views.b = view_of({kTokens, kWidth}, values, DType::f32);
+  site.comparison = compare(site.views).value();
+  ASSERT_GT(site.comparison.diff.norm_ratio.value_or(0), 2);
+  EXPECT_FALSE(size_apart(run, site));
+}
+
+}  // namespace
+}  // namespace tensordiff

@@ -1,0 +1,63 @@
+#include "peer_layouts.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "match/numbered_name.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kAskedMax = 16;
+
+bool is_plain(const Tensor& tensor) { return tensor.fault.empty() && tensor.shards.empty(); }
+
+}  // namespace
+
+PeerLayouts::PeerLayouts(const Catalog& a, const Catalog& b, const Matching& matching)
+    : a_(a), b_(b), matching_(matching) {}
+
+std::vector<std::string> PeerLayouts::keys_of(const Pair& pair) const {
+  const Tensor &a = a_.tensors[pair.a], &b = b_.tensors[pair.b];
+  if (pair.section_a || pair.section_b || !is_plain(a) || !is_plain(b)) return {};
+  const std::string shapes = shape_text(a.view.shape) + shape_text(b.view.shape);
+  return {
+      fmt::format("{} {} {}", shapes, numbered_name(a.name).pattern, numbered_name(b.name).pattern),
+      shapes, fmt::format("{} {}", a.view.shape.size(), b.view.shape.size())};
+}
+
+std::optional<Plan> PeerLayouts::confirmed_plan(const Group& group,
+                                                const AlignOptions& options) const {
+  for (const Pair* pair : group.first) {
+    Result<AlignedPair> aligned =
+        align(a_.tensors[pair->a].view, b_.tensors[pair->b].view, options);
+    if (aligned.ok() && aligned.value().note.empty()) return std::move(aligned).value().steps;
+  }
+  return std::nullopt;
+}
+
+std::vector<Plan> PeerLayouts::plans_for(const Pair& which, const AlignOptions& options) {
+  std::unique_lock lock(mutex_);
+  if (groups_.empty()) {
+    for (const Pair& pair : matching_.pairs)
+      for (const std::string& key : keys_of(pair))
+        if (Group& group = groups_[key]; group.first.size() < kAskedMax)
+          group.first.push_back(&pair);
+  }
+  std::vector<Plan> plans;
+  for (const std::string& key : keys_of(which)) {
+    Group& group = groups_[key];
+    if (!group.asked) {
+      // Not while others wait: two that ask at once find the same.
+      lock.unlock();
+      std::optional<Plan> plan = confirmed_plan(group, options);
+      lock.lock();
+      group.asked = true;
+      group.plan = std::move(plan);
+    }
+    if (group.plan) plans.push_back(*group.plan);
+  }
+  return plans;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,162 @@
+"""Random models with planted mistakes: how many does the program locate, and name?
+
+    ./dev hunt [--cases 100] [--seed 0] [--mistakes 0|1|2] [--weights]
+
+Every case is a model of its own (hunt/model.py) and a port of it, with no mistake, one, or two in
+different layers. Counted apart, as hidden, are mistakes that nobody could see: one that moves its
+step by less than 16 roundoffs of the type, or than four times what rounding alone moves it in a
+port without mistakes, and one in what is NaN already. Nothing here passes or fails; a miss is
+printed with the seed that makes it again.
+"""
+import argparse
+import collections
+import json
+import multiprocessing
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # The cases run beside each other.
+import numpy as np
+
+import mistakes
+import model
+
+PROGRAM = os.environ.get("TENSORDIFF", "build/tensordiff")
+NAMES = {"q": "self_attn.q_proj", "k": "self_attn.k_proj", "v": "self_attn.v_proj",
+         "o": "self_attn.o_proj", "gate": "mlp.gate_proj", "up": "mlp.up_proj",
+         "down": "mlp.down_proj", "norm1": "input_layernorm", "norm2": "post_attention_layernorm"}
+OF_HEADS = ("query", "key", "value", "post_attn")
+
+
+def laid_out(values, stage, shape, layout):
+    """Values [tokens, features] as a dump of this layout holds them."""
+    if layout == "heads" and stage.startswith(OF_HEADS) and "resid" not in stage:
+        return values.reshape(1, shape.tokens, -1, shape.dim).transpose(0, 2, 1, 3)
+    if layout == "sequence":
+        return values[:, None]
+    return values if layout == "flat" else values[None]
+
+
+def stored(made, shape):
+    """The weights as a checkpoint names them."""
+    tensors = {}
+    for (layer, name), values in made.items():
+        part, is_bias = name.removesuffix("_bias"), name.endswith("_bias")
+        if is_bias and not (shape.norm == "layer" if part.startswith("norm") else shape.bias):
+            continue
+        if not shape.gated and part in ("gate", "up"):
+            if part == "up":
+                continue
+            part = "up"  # As it is called where there is no other.
+        kind = "bias" if is_bias else "weight"
+        tensors[f"model.layers.{layer}.{NAMES[part]}.{kind}"] = values
+    return tensors
+
+
+def planted(shape, count, random):
+    """So many mistakes, by layer."""
+    layers = sorted(random.choice(shape.layers, count, replace=False).tolist())
+    fitting = {layer: [place for place, kind in mistakes.KINDS.items() if kind.fits(shape, layer)]
+               for layer in layers}
+    return {layer: fitting[layer][random.integers(len(fitting[layer]))] for layer in layers}
+
+
+def told(report):
+    """The codes that the report gives at each (layer, stage) that makes an error, in order."""
+    codes = collections.defaultdict(list)
+    for finding in report["findings"]:
+        codes[finding.get("pair")].append(finding["code"])
+    first = report.get("first_divergence")
+    places = ([first] if first else []) + report.get("next_divergences", [])
+    return {(place.get("layer"), place.get("stage")): codes[place["pair"]] for place in places}
+
+
+def compared(shape, wrong, random, options):
+    """How far each mistake moves its step, which of them are hidden, and what the program says."""
+    reference = model.Model(shape).run()
+    port = model.Model(shape, True, wrong).run()
+    clean = model.Model(shape, True).run()
+    noise = {layer: model.distance(clean.dump[layer, stage], reference.dump[layer, stage])
+             for layer, (stage, _) in wrong.items()}
+    hidden = {layer: own < max(16 * model.ROUNDOFF[shape.dtype], 4 * noise[layer])
+              for layer, own in port.own.items()}
+    for layer in list(wrong)[1:]:
+        stage, name = wrong[layer]
+        lost = port.own[layer] == np.inf and name != "not_a_number"
+        hidden[layer] |= lost or not np.isfinite(port.dump[layer, stage]).any()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for name, made in (("a", reference), ("b", port)):
+            layout = random.choice(["flat", "batch", "sequence", "heads"])
+            model.save(folder / f"{name}.safetensors",
+                       {f"{layer}_{stage}": laid_out(values, stage, shape, layout)
+                        for (layer, stage), values in made.dump.items()}, shape.dtype)
+        command = [PROGRAM, folder / "a.safetensors", folder / "b.safetensors", "-o", "report"]
+        if options.weights:
+            model.save(folder / "weights.safetensors", stored(reference.weights, shape),
+                       shape.dtype)
+            command += ["--weights", folder / "weights.safetensors"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"seed {shape.seed}: exit {done.returncode}: {done.stderr.decode()}")
+    return port.own, hidden, done.returncode, told(json.loads(done.stdout))
+
+
+def outcome(options, seed):
+    """What came of one case: counts, and a line for each thing that is not right."""
+    counts, lines = collections.Counter(runs=1), []
+    random = np.random.default_rng([seed, 4])
+    shape = model.random_shape(seed)
+    wrong = planted(shape, min(options.mistakes, shape.layers), random)
+    own, hidden, status, places = compared(shape, wrong, random, options)
+    first = next(iter(places), None)
+    counts["alarms on clean runs"] += not wrong and bool(status)
+    for number, (layer, (stage, name)) in enumerate(wrong.items()):
+        order = "second" if number else "first"
+        order = f"{order}, hidden" if hidden[layer] else order
+        # With two, one that is hidden may leave the place of the first to the other.
+        found = (layer, stage) in places if len(wrong) > 1 else first == (layer, stage)
+        named = found and bool(set(places[layer, stage]) & set(mistakes.KINDS[stage, name].codes))
+        counts[f"{order}: planted"] += 1
+        counts[f"{order}: located"] += found
+        counts[f"{order}: named"] += named
+        if not named:
+            lines.append(f"seed {seed}: {'not named' if found else 'MISSED'} {order} {layer} "
+                         f"{stage} {name} ({own[layer]:.2g}, {shape.dtype}); told {places}")
+    extra = {place for place in places if wrong.get(place[0], ("",))[0] != place[1]}
+    counts["steps told that are right"] += len(extra)
+    if extra:
+        lines.append(f"seed {seed}: RIGHT STEP TOLD {sorted(extra)} {shape.dtype}; planted {wrong}")
+    return counts, lines
+
+
+def work(job):
+    options, seed = job
+    with np.errstate(all="ignore"):
+        return outcome(options, seed)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0, help="of the first case; then one more each")
+    parser.add_argument("--mistakes", type=int, default=1, choices=(0, 1, 2))
+    parser.add_argument("--weights", action="store_true", help="give the program the weights, too")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    total = collections.Counter()
+    with multiprocessing.Pool(options.jobs) as pool:
+        jobs = ((options, options.seed + case) for case in range(options.cases))
+        for counts, lines in pool.imap(work, jobs):
+            total += counts
+            for line in lines:
+                print(line, flush=True)
+    for what, count in sorted(total.items()):
+        print(f"{count:7} {what}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -32,6 +32,7 @@ constexpr double kStepsNarrow = 16;
 constexpr double kStepsTiny = 4;  // 8-bit floats: one rounding is already 3 to 6 %.
 // Below so many unit roundoffs nothing is said of structure: it may be the format's own.
 constexpr double kQuietRoundoffs = 8;
+constexpr double kQuietWide = 32;   // Of float32, whose exp and tanh may be rough.
 constexpr double kQuietGrowth = 3;  // An error that is no larger than this times its input's.
 // Noise spreads: one factor for each of many tokens, or one offset for each feature, explains
 // about 1/features or 1/tokens of its energy. Half of it is structure.
@@ -243,8 +244,8 @@ void judge_by_model(const Run& run, Site& site, bool clean_inputs) {
 void judge_by_layers(const Run& run, const std::map<Role, double>& usual, Site& site) {
   const auto found = usual.find(site.role);
   if (!site.reason.empty() || site.noise || found == usual.end() || site.inputs.empty()) return;
-  const bool loud =
-      site.error > kQuietRoundoffs * site.roundoff && site.error > kQuietGrowth * site.error_in;
+  const double quiet = site.roundoff < kNarrow ? kQuietWide : kQuietRoundoffs;
+  const bool loud = site.error > quiet * site.roundoff && site.error > kQuietGrowth * site.error_in;
   if (loud && growth_of(run, site) > kOutOfLine * found->second)
     site.reason = "its error grows far more than at this step in other layers";
 }

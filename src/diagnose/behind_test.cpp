@@ -51,6 +51,28 @@ TEST(Behind, TokensThatAreEmptyBehindThoseComputedAgain) {
   EXPECT_EQ(behind_no_mask(shape, two).next(), std::vector<std::string>({"2_post_attn: region"}));
 }
 
+// Both sides see the last 29 tokens, which the first 32 tell of a in hardly any and of b in more.
+TEST(Behind, AWindowThatTheFirstTokensBarelyShow) {
+  ToyShape shape;
+  shape.tokens = 90, shape.heads = 3, shape.kv_heads = 3, shape.sharpness = 3;
+  for (unsigned seed = 6; seed <= 8; ++seed) {
+    ToyModel model(shape, seed);
+    std::vector<ToyMistakes> of_a(shape.layers), of_b(shape.layers);
+    for (uint64_t layer = 0; layer < shape.layers; ++layer) {
+      of_a[layer].layer = of_b[layer].layer = layer;
+      of_a[layer].window = of_b[layer].window = 29;
+    }
+    of_b[0].after["post_attn_pre_resid"] = moved(shape.width(), [&](uint64_t row, uint64_t i) {
+      return (row + shape.tokens - 1) % shape.tokens * shape.width() + i;
+    });
+    Found found;
+    found.sites = sites_of(model.run(DType::f16, false, of_a), DType::f16,
+                           model.run(DType::f16, true, of_b), DType::f16);
+    found.insight = diagnose(found.sites, {});
+    EXPECT_EQ(found.next(), std::vector<std::string>()) << seed;
+  }
+}
+
 TEST(Behind, HeadsThatWereNotTransposedBack) {
   const ToyShape shape;
   ToyMistakes two;

@@ -9,10 +9,12 @@ namespace tensordiff {
 namespace {
 
 constexpr uint64_t kBlocksMax = 256;
-constexpr uint64_t kRowsLookedAt = 16;  // Enough to tell blocks of real values apart.
-// A block that is so much farther off in as many values is not the one.
+// Enough rows to tell blocks of real values apart, or as many as it takes for so many values.
+constexpr uint64_t kRowsLookedAt = 16;
 constexpr uint64_t kValuesThatTell = 64;
+// A block that is so much farther off in as many values is not the one.
 constexpr double kClearlyMore = 1.5;
+constexpr double kClearlyLess = 0.5;  // Where the right one is off by less than all of its size.
 
 // ‖x − y‖², where both are numbers. Four sums at a time: one waits for itself.
 double squared_gap(const double* x, const double* y, uint64_t size) {
@@ -41,7 +43,7 @@ using Gaps = std::vector<double>;
 // fewer rows.
 void measure(const Matrix& a, uint64_t from, const Matrix& b, uint64_t to, uint64_t size,
              const Gaps& least, Gaps& gaps) {
-  const uint64_t rows = std::min(a.rows(), kRowsLookedAt);
+  const uint64_t rows = std::min(a.rows(), std::max(kRowsLookedAt, kValuesThatTell / size));
   gaps.clear();
   double sum = 0;
   for (uint64_t k = 0; k < rows; ++k) {
@@ -53,12 +55,14 @@ void measure(const Matrix& a, uint64_t from, const Matrix& b, uint64_t to, uint6
   }
 }
 
-// Its own place first, so that equal blocks stay where they are.
+// Its own place first: equal blocks stay where they are, and so do those of which no other one is
+// clearly nearer.
 uint64_t nearest_block(const Matrix& a, const Matrix& b, uint64_t to, uint64_t count) {
   const uint64_t size = a.features / count;
   uint64_t nearest = to;
   Gaps least, gaps;
   measure(a, to, b, to, size, {}, least);
+  for (double& gap : least) gap *= kClearlyLess;
   for (uint64_t from = 0; from < count && !least.empty() && least.back() > 0; ++from) {
     measure(a, from, b, to, size, least, gaps);
     if (gaps.size() == least.size() && gaps.back() < least.back())

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "diagnose/fit.h"
+#include "diagnose/growth.h"
 #include "diagnose/heads.h"
 #include "diagnose/norms.h"
 #include "diagnose/routing.h"
@@ -95,17 +96,7 @@ bool own_factor(const Case& it, double factor) {
   return beyond(it.site, factor, least, most);
 }
 
-// How large what is unrelated to a is in b, next to what is related: 0 is nothing, and factors do
-// not count.
-double unrelated(std::optional<double> cosine) {
-  constexpr double kMost = 1e3;
-  if (!cosine || *cosine <= 0) return kMost;
-  return std::min(kMost, std::sqrt(std::max(0.0, 1 - *cosine * *cosine)) / *cosine);
-}
-
-double unrelated(const Site& site) { return unrelated(site.comparison.diff.cosine); }
-
-// The same for each token.
+// What is unrelated in each token.
 std::vector<double> unrelated_tokens(const Run& run, const Site& site) {
   const Result<Matrix> a = read_matrix(site.views.a, run.extent);
   const Result<Matrix> b = read_matrix(site.views.b, run.extent);
@@ -308,7 +299,7 @@ bool Glance::promises(const Diagnosis& diagnosis) const {
   if (!found || found->settled) return found.has_value();
   if (const std::optional<double> factor = factor_of(*found))
     return beyond(part->site, *factor, 1, 1) && near_carried(*part, *found);
-  return found->after <= kPromising * part->before;
+  return found->after <= kPromising * found->before.value_or(part->before);
 }
 
 bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation) {

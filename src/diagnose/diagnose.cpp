@@ -198,8 +198,6 @@ bool one_more(std::size_t& taken, std::size_t most, Site& site) {
   return false;
 }
 
-bool is_lost(const Site& site) { return site.comparison.diff.nonfinite_mismatch > 0; }
-
 void explain_created(Run& run, const DiagnoseOptions& options, Insight& insight) {
   std::vector<Task> tasks;
   std::size_t explained = 0, looks = 0;
@@ -207,8 +205,8 @@ void explain_created(Run& run, const DiagnoseOptions& options, Insight& insight)
     if (!site.bug()) continue;
     const bool made_here = site.created || site.inputs.empty() || tasks.empty();
     // Where b is no number, the step that made it one has been told.
-    const bool lost = is_lost(site) || std::ranges::any_of(site.inputs, [&](std::size_t input) {
-                        return is_lost(run.sites[input]);
+    const bool lost = site.is_lost() || std::ranges::any_of(site.inputs, [&](std::size_t input) {
+                        return run.sites[input].is_lost();
                       });
     if (!made_here && lost) continue;
     Wanted wanted;
@@ -235,7 +233,7 @@ void explain_finite_tokens(const Run& run, const DiagnoseOptions& options, Insig
   if (!part) return;
   std::set<std::size_t> lost;  // No numbers there either: they came from later tokens.
   for (const Site& site : part->sites)
-    if (is_lost(site)) lost.insert(site.pair);
+    if (site.is_lost()) lost.insert(site.pair);
   Insight found = diagnose(std::move(part->sites), options);
   if (found.first) found.next.insert(found.next.begin(), std::move(*found.first));
   const auto told = [&](std::size_t pair) {

@@ -9,6 +9,7 @@
 #include "diagnose/carried.h"
 #include "diagnose/evidence_slice.h"
 #include "diagnose/expected.h"
+#include "diagnose/growth.h"
 #include "diagnose/linear_replay.h"
 #include "diagnose/norm_size.h"
 #include "diagnose/norms.h"
@@ -17,6 +18,8 @@
 
 namespace tensordiff {
 namespace {
+
+constexpr double kMostlyShared = 0.8;  // Of the error of all tokens, what one vector leaves.
 
 Finding finding_of(const Diagnosis& diagnosis, const Case& it, Explanation explanation) {
   Finding finding;
@@ -173,6 +176,17 @@ void explain_standing_out(const Run& run, const DiagnoseOptions& options, const 
   told.made_here = told.finding.has_value();
 }
 
+// Far more than the same step makes of what comes in in other layers. One vector that all tokens
+// are off by says nothing: what it meets in the weights of a layer may be larger than all else.
+void explain_out_of_line(const Run& run, const DiagnoseOptions& options, const Site& site,
+                         Told& told) {
+  const std::optional<Case> it = out_of_line(run, site) ? values_of(run, site) : std::nullopt;
+  if (!it) return;
+  const std::optional<Explanation> shared = diagnoses::offset.examine(*it);
+  if (shared && shared->after < kMostlyShared * it->before) return;
+  explain_standing_out(run, options, site, carried_into(run, site), told);
+}
+
 void explain_by_ratio(const Run& run, const Site& site, Told& told) {
   std::optional<Explanation> found = size_apart(run, site);
   const std::optional<Case> it = found ? values_of(run, site) : std::nullopt;
@@ -199,6 +213,7 @@ Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site&
   if (!told.made_here) explain_blanks(run, site, told);
   if (!told.made_here && !expected) explain_by_ratio(run, site, told);
   if (!told.made_here) explain_by_size(run, site, told);
+  if (!told.made_here && !expected) explain_out_of_line(run, options, site, told);
   return told;
 }
 

@@ -11,8 +11,6 @@ namespace {
 constexpr uint64_t kTokensMin = 4;    // Fewer tell too little.
 constexpr uint64_t kTokensMax = 128;  // More tell no more, and all are compared a second time.
 
-bool lost(const Site& site) { return site.comparison.diff.nonfinite_mismatch > 0; }
-
 // The first token of any sequence that is no number, of those that are looked at.
 std::optional<uint64_t> first_nonfinite(const Run& run, const Site& site) {
   const Result<Matrix> b = read_matrix(site.views.b, run.extent, Place{0, kTokensMax});
@@ -54,7 +52,7 @@ std::optional<Site> cut(const Run& run, const Site& site, uint64_t tokens) {
 
 std::optional<FiniteTokens> tokens_before_nonfinite(const Run& run) {
   const auto made = std::ranges::find_if(
-      run.sites, [](const Site& site) { return site.created && site.bug() && lost(site); });
+      run.sites, [](const Site& site) { return site.created && site.bug() && site.is_lost(); });
   if (made == run.sites.end() || run.extent.tokens == 0) return std::nullopt;
   FiniteTokens part;
   part.tokens = first_nonfinite(run, *made).value_or(0);

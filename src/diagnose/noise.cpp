@@ -14,6 +14,7 @@
 #include "diagnose/carried.h"
 #include "diagnose/exactness.h"
 #include "diagnose/fit.h"
+#include "diagnose/growth.h"
 #include "diagnose/norms.h"
 #include "diagnose/routing.h"
 #include "tensor/sample.h"
@@ -47,7 +48,6 @@ constexpr double kNoiseRatioSuspicious = 1.5;
 // Noise grows alike in all layers: a step whose error grows so much more than that of the same step
 // elsewhere stands out, where it is loud, too.
 constexpr double kOutOfLine = 2.5;
-constexpr std::size_t kLayersMin = 3;
 constexpr std::size_t kLayersMinOfCasts = 2;  // Bits are counted, not estimated.
 constexpr int kBitsLost =
     3;  // Of fraction: what tells bf16 from f16, and an 8-bit float from bf16.
@@ -159,28 +159,6 @@ std::string quiet_reason(const Site& site, const Extent& extent) {
   if (structure.columns > kStructured)
     return "one offset for each feature explains most of the error";
   return "";
-}
-
-// By how much a step makes the error of its inputs grow.
-double growth_of(const Run& run, const Site& site) {
-  double error_in = 4 * site.roundoff;
-  for (const std::size_t input : site.inputs) error_in += run.sites[input].error;
-  return error_in > 0 ? site.error / error_in : 0;
-}
-
-// The median growth of the steps of each role.
-std::map<Role, double> usual_growth(const Run& run) {
-  std::map<Role, std::vector<double>> seen;
-  for (const Site& site : run.sites)
-    if (site.compared() && site.role != Role::other && site.comparison.diff.rel_l2)
-      seen[site.role].push_back(growth_of(run, site));
-  std::map<Role, double> usual;
-  for (auto& [role, growths] : seen) {
-    if (growths.size() < kLayersMin) continue;
-    std::ranges::sort(growths);
-    usual[role] = growths[growths.size() / 2];
-  }
-  return usual;
 }
 
 // The bits that the values of one side need at each site, and in the middle of each role.
@@ -301,14 +279,19 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
   for (const std::size_t input : site.inputs) {
     const Site& source = run.sites[input];
     clean = clean && !source.bug() && !before.tainted[input];
-    finite = finite && source.comparison.diff.nonfinite_mismatch == 0;
+    finite = finite && !source.is_lost();
     site.error_in = std::max(site.error_in, source.error);
   }
   const double level = clean ? site.error_in : before.clean_level;
-  site.budget = kGrowth * level + steps_of(site.roundoff) * site.roundoff;
+  const double own = steps_of(site.roundoff) * site.roundoff;
+  site.budget = kGrowth * level + own;
+  const auto usual = before.usual.find(site.role);
+  if (!clean && usual != before.usual.end())
+    site.budget =
+        std::min(site.budget, kOutOfLine * usual->second * sum_of_errors_in(run, site) + own);
   if (site.comparison.status == Status::incomparable)
     site.reason = "the two sides have no common layout";
-  else if (diff.nonfinite_mismatch > 0)
+  else if (site.is_lost())
     site.reason = finite ? "NaN or infinite from finite inputs" : "NaN or infinite, as its inputs";
   else if (diff.equal == diff.compared)
     site.reason.clear();
@@ -319,7 +302,7 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
   if (clean && diff.equal != diff.compared) judge_by_layers(run, before.usual, site);
   if (clean && diff.equal != diff.compared && site.reason.empty() && !site.noise)
     site.reason = inexact_reason(run, site, before.exactness);
-  if (clean && !cast && diff.nonfinite_mismatch == 0) {
+  if (clean && !cast && !site.is_lost()) {
     judge_by_replay(run, site);
     forgive_rerouted(run, site);
   }
@@ -328,7 +311,7 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
   const bool within = site.comparison.status <= Status::close;
   site.verdict = !site.reason.empty() ? Verdict::bug : within ? Verdict::match : Verdict::precision;
   // What is no number is made where all that goes in is one, however far that is off.
-  const bool lost_here = diff.nonfinite_mismatch > 0 && finite;
+  const bool lost_here = site.is_lost() && finite;
   site.created = site.bug() && (clean || lost_here) && !site.inputs.empty();
 }
 
@@ -376,8 +359,7 @@ void judge(Run& run) {
                                           return before.tainted[input];
                                         }));
     before.tainted[i] = tainted;
-    before.lost =
-        before.lost || (adds_to_stream(site.role) && site.comparison.diff.nonfinite_mismatch > 0);
+    before.lost = before.lost || (adds_to_stream(site.role) && site.is_lost());
     if (tainted || !site.compared()) continue;
     before.clean_level = std::max(before.clean_level, site.error);
     if (site.role == Role::setting || site.roundoff == 0) continue;

@@ -67,6 +67,8 @@ struct Site {
 
   bool compared() const { return comparison.status < Status::incomparable; }
   bool bug() const { return verdict == Verdict::bug; }
+  // One side has no number where the other has one.
+  bool is_lost() const { return comparison.diff.nonfinite_mismatch > 0; }
 };
 
 struct Run {

@@ -1,6 +1,6 @@
 """Random models with planted mistakes: how many does the program locate, and name?
 
-    ./dev hunt [--cases 100] [--seed 0] [--mistakes 0|1|2] [--weights]
+    ./dev hunt [--cases 100] [--seed 0] [--mistakes 0|1|2] [--weights] [--layers N]
 
 Every case is a model of its own (hunt/model.py) and a port of it, with no mistake, one, or two in
 different layers. Counted apart, as hidden, are mistakes that nobody could see: one that moves its
@@ -10,6 +10,7 @@ printed with the seed that makes it again.
 """
 import argparse
 import collections
+import dataclasses
 import json
 import multiprocessing
 import os
@@ -110,6 +111,8 @@ def outcome(options, seed):
     counts, lines = collections.Counter(runs=1), []
     random = np.random.default_rng([seed, 4])
     shape = model.random_shape(seed)
+    if options.layers:
+        shape = dataclasses.replace(shape, layers=options.layers)
     wrong = planted(shape, min(options.mistakes, shape.layers), random)
     own, hidden, status, places = compared(shape, wrong, random, options)
     first = next(iter(places), None)
@@ -145,6 +148,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="of the first case; then one more each")
     parser.add_argument("--mistakes", type=int, default=1, choices=(0, 1, 2))
     parser.add_argument("--weights", action="store_true", help="give the program the weights, too")
+    parser.add_argument("--layers", type=int, help="of every model; else a few, as it comes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     total = collections.Counter()

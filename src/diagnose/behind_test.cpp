@@ -58,12 +58,12 @@ TEST(Behind, TokensThatAreEmptyBehindThoseComputedAgain) {
 // They are a small part of the error, and a few features do not tell which token is which.
 TEST(Behind, TwoTokensOfManyThatChangedPlaces) {
   ToyShape shape;
-  shape.tokens = 80, shape.layers = 4;
+  shape.tokens = 140, shape.layers = 4;
   ToyMistakes one, two;
   one.layer = 0, one.score = 1.5;
   two.layer = 3;
   two.after["post_mlp"] = moved(shape.width(), [&](uint64_t row, uint64_t i) {
-    return (row == 10 ? 60 : row == 60 ? 10 : row) * shape.width() + i;
+    return (row == 10 ? 70 : row == 70 ? 10 : row) * shape.width() + i;
   });
   EXPECT_EQ(found_of(shape, one, two).next(),
             std::vector<std::string>({"3_post_mlp: row_permutation"}));

@@ -9,10 +9,9 @@ namespace tensordiff {
 namespace {
 
 constexpr uint64_t kBlocksMax = 256;
-// Enough rows to tell blocks of real values apart, or as many as it takes for so many values.
-constexpr uint64_t kRowsLookedAt = 16;
-constexpr uint64_t kValuesThatTell = 64;
+constexpr uint64_t kRowsLookedAt = 16;  // Enough to tell blocks of real values apart.
 // A block that is so much farther off in as many values is not the one.
+constexpr uint64_t kValuesThatTell = 64;
 constexpr double kClearlyMore = 1.5;
 constexpr double kClearlyLess = 0.5;  // Where the right one is off by less than all of its size.
 
@@ -43,7 +42,7 @@ using Gaps = std::vector<double>;
 // fewer rows.
 void measure(const Matrix& a, uint64_t from, const Matrix& b, uint64_t to, uint64_t size,
              const Gaps& least, Gaps& gaps) {
-  const uint64_t rows = std::min(a.rows(), std::max(kRowsLookedAt, kValuesThatTell / size));
+  const uint64_t rows = std::min(a.rows(), kRowsLookedAt);
   gaps.clear();
   double sum = 0;
   for (uint64_t k = 0; k < rows; ++k) {

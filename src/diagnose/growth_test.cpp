@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "diagnose/diagnose.h"
 #include "diagnose/noise.h"
 #include "diagnose/toy_mistakes.h"
 
@@ -18,23 +21,48 @@ Values random_values(unsigned seed) {
   return values;
 }
 
+double product(const Values& x, const Values& y) {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+  return sum;
+}
+
+// Values that are off by something unrelated, so many times as large; by one vector for all tokens
+// where `shared`.
+Values off_by(const Values& values, double error, unsigned seed, bool shared = false) {
+  Values apart = random_values(seed), result = values;
+  if (shared)
+    for (std::size_t i = kWidth; i < apart.size(); ++i) apart[i] = apart[i - kWidth];
+  const double related = product(apart, values) / product(values, values);
+  for (std::size_t i = 0; i < apart.size(); ++i) apart[i] -= related * values[i];
+  const double factor = error * std::sqrt(product(values, values) / product(apart, apart));
+  for (std::size_t i = 0; i < apart.size(); ++i) result[i] += factor * apart[i];
+  return result;
+}
+
 // Norms that are off by `noise`, and MLPs that are off by what `error_of` says of their layer;
 // little of it before the mistake.
 template <typename ErrorOf>
-tensordiff::Run run_with(double noise, const ErrorOf& error_of, uint64_t layers = kLayers) {
+std::vector<Site> sites_with(double noise, const ErrorOf& error_of, uint64_t layers = kLayers,
+                             bool shared = false) {
   std::vector<ToyModel::Dump> a, b;
   for (unsigned layer = 0; layer < layers; ++layer)
     for (const std::string stage : {"pre_mlp", "post_mlp"}) {
       const unsigned seed = 10 * layer + (stage == "pre_mlp" ? 0 : 2);
       const double behind = stage == "pre_mlp" ? noise : error_of(layer);
       const double error = layer < kMistake ? std::min(behind, 0.05) : behind;
-      const Values values = random_values(seed), apart = random_values(seed + 1);
-      Values off = values;
-      for (std::size_t i = 0; i < off.size(); ++i) off[i] += error * apart[i];
-      a.push_back({stage, layer, {kTokens, kWidth}, values});
-      b.push_back({stage, layer, {kTokens, kWidth}, off});
+      a.push_back({stage, layer, {kTokens, kWidth}, random_values(seed)});
+      b.push_back({stage,
+                   layer,
+                   {kTokens, kWidth},
+                   off_by(a.back().values, error, seed + 1, shared && layer >= kMistake)});
     }
-  tensordiff::Run run = make_run(sites_of(a, DType::bf16, b, DType::bf16), {});
+  return sites_of(a, DType::bf16, b, DType::bf16);
+}
+
+template <typename ErrorOf>
+tensordiff::Run run_with(double noise, const ErrorOf& error_of, uint64_t layers = kLayers) {
+  tensordiff::Run run = make_run(sites_with(noise, error_of, layers), {});
   judge(run);
   return run;
 }
@@ -52,44 +80,59 @@ std::vector<std::string> out_of_line_in(const tensordiff::Run& run) {
   return which(run, [&](const Site& site) { return out_of_line(run, site); });
 }
 
-double wrong_at_first(unsigned layer, double usual) { return layer == kMistake ? 1.3 : usual; }
+// What all layers have, but for that of the first mistake and layer 7.
+auto usually(double usual, double in_7) {
+  return [=](unsigned layer) { return layer == kMistake ? 1.3 : layer == 7 ? in_7 : usual; };
+}
+
+// The same, but for two more layers that have something between.
+auto spread(double usual, double in_two, double in_7) {
+  return [=](unsigned layer) {
+    return layer == 5 || layer == 9 ? in_two : usually(usual, in_7)(layer);
+  };
+}
+
+const std::vector<std::string> kNone, kOfLayer7 = {"7_post_mlp"};
 
 TEST(Growth, TellsTheStepThatMakesMoreOfWhatComesInThanInOtherLayers) {
-  const auto run =
-      run_with(0.3, [](unsigned layer) { return layer == 7 ? 0.7 : wrong_at_first(layer, 0.4); });
-  EXPECT_EQ(out_of_line_in(run), std::vector<std::string>({"7_post_mlp"}));
+  EXPECT_EQ(out_of_line_in(run_with(0.3, usually(0.4, 0.7))), kOfLayer7);
+  EXPECT_EQ(out_of_line_in(run_with(3, usually(3.5, 60))), kOfLayer7) << "little of a is left";
+  EXPECT_EQ(out_of_line_in(run_with(0.3, usually(0.4, 0.5))), kNone) << "not far enough";
 }
 
-TEST(Growth, TellsItAlsoWhereLittleOfAIsLeft) {
-  const auto run =
-      run_with(3, [](unsigned layer) { return layer == 7 ? 60 : wrong_at_first(layer, 3.5); });
-  EXPECT_EQ(out_of_line_in(run), std::vector<std::string>({"7_post_mlp"}));
-}
-
-TEST(Growth, SaysNothingWhereOtherLayersDifferAsMuch) {
-  const auto run = run_with(0.3, [](unsigned layer) {
-    return layer == 7 ? 0.7 : wrong_at_first(layer, layer % 3 == 0 ? 0.3 : 0.5);
-  });
-  EXPECT_EQ(out_of_line_in(run), std::vector<std::string>());
+TEST(Growth, SaysNothingWhereOtherLayersAreNearlyAsFarOff) {
+  EXPECT_EQ(out_of_line_in(run_with(0.1, spread(0.1, 0.15, 0.2))), kNone) << "by the factor";
+  EXPECT_EQ(out_of_line_in(run_with(0.1, spread(0.1, 0.15, 0.3))), kOfLayer7);
+  EXPECT_EQ(out_of_line_in(run_with(3, spread(3.5, 5, 8))), kNone) << "by what is left of a";
+  EXPECT_EQ(out_of_line_in(run_with(3, spread(3.5, 5, 30))), kOfLayer7);
 }
 
 TEST(Growth, SaysNothingOfFewLayersOrRightBehindTheMistake) {
-  const auto few = run_with(
-      0.3, [](unsigned layer) { return layer == 5 ? 0.7 : wrong_at_first(layer, 0.4); }, 7);
-  EXPECT_EQ(out_of_line_in(few), std::vector<std::string>());
-  const auto near =
-      run_with(0.3, [](unsigned layer) { return layer == 2 ? 0.7 : wrong_at_first(layer, 0.4); });
-  EXPECT_EQ(out_of_line_in(near), std::vector<std::string>());
+  const auto in_layer = [](unsigned which) {
+    return [=](unsigned layer) { return layer == which ? 0.7 : usually(0.4, 0.4)(layer); };
+  };
+  EXPECT_EQ(out_of_line_in(run_with(0.3, in_layer(5), 7)), kNone);
+  EXPECT_EQ(out_of_line_in(run_with(0.3, in_layer(2))), kNone);
+  EXPECT_EQ(out_of_line_in(run_with(0.3, in_layer(3))), std::vector<std::string>({"3_post_mlp"}));
+}
+
+TEST(Growth, IsToldAsAMistakeButForOneVectorOfAllTokens) {
+  for (const bool shared : {false, true}) {
+    const std::vector<Site> sites = sites_with(0.3, usually(0.4, 0.7), kLayers, shared);
+    const std::vector<Divergence> next = diagnose(sites, {}).next;
+    const bool told = std::ranges::any_of(
+        next, [&](const Divergence& each) { return sites[each.pair].name_a == "7_post_mlp"; });
+    EXPECT_EQ(told, !shared);
+  }
 }
 
 // Noise that is loud before the mistake would allow all that follows.
 TEST(Growth, BoundsWhatRoundingMayLeaveBehindAMistake) {
-  const auto run =
-      run_with(0.05, [](unsigned layer) { return layer == 7 ? 0.2 : wrong_at_first(layer, 0.05); });
+  const auto run = run_with(0.05, usually(0.05, 0.2));
   EXPECT_EQ(which(run, [](const Site& site) { return site.bug(); }),
             std::vector<std::string>({"1_post_mlp", "7_post_mlp"}));
-  const auto created = which(run, [](const Site& site) { return site.created; });
-  EXPECT_EQ(created, std::vector<std::string>({"1_post_mlp"}));
+  EXPECT_EQ(which(run, [](const Site& site) { return site.created; }),
+            std::vector<std::string>({"1_post_mlp"}));
 }
 
 }  // namespace

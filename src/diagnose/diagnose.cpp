@@ -98,6 +98,19 @@ const Site* reader_of(const Run& run, const Site& site) {
   return activation && !(output && output->bug()) ? activation : output;
 }
 
+// Whether a step agrees to the bit in earlier layers, and so does all before the first difference:
+// then it does here, too, wherever nothing but a layout went before.
+bool exact_so_far(const Run& run, const Site& site, const Site& reader) {
+  bool seen = false;
+  for (const Site& other : run.sites) {
+    if (&other == &site) break;
+    if (other.compared() && other.comparison.diff.equal != other.comparison.diff.compared)
+      return false;
+    seen = seen || (other.role == reader.role && other.compared());
+  }
+  return seen;
+}
+
 // Whether what reads a step agrees as well as what came before it: an error that is merely small
 // enough to be noise would not do.
 bool gone_behind(const Run& run, const Site& site) {
@@ -106,6 +119,7 @@ bool gone_behind(const Run& run, const Site& site) {
   const Site* reader = reader_of(run, site);
   if (!reader || reader->bug()) return false;
   if (before && site.error < kGrowthOfLayout * before->error) return false;
+  if (reader->error > 0 && exact_so_far(run, site, *reader)) return false;
   const double rounded = reader->roundoff < kNarrow ? kRoundoffsBehindWide : kRoundoffsBehind;
   const double level = (before ? before->error : 0) + rounded * reader->roundoff;
   return reader->error <= std::min(kGrowthBehind * level, kShareBehind * site.error);

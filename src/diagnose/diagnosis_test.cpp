@@ -93,6 +93,33 @@ TEST(Diagnosis, CallsALayoutThatCancelsAConvention) {
   }
 }
 
+// Attention that sees all tokens alike hardly shows that heads are swapped; but where the layer
+// before agrees to the bit, a mere layout would, too.
+TEST(Diagnosis, CallsALayoutAMistakeWhereNothingElseIsRounded) {
+  const ToyShape shape;
+  ToyModel model(shape, 5);
+  const auto a = model.run(DType::f32, false, {});
+  const auto right = std::ranges::find_if(
+      a, [](const auto& dump) { return dump.layer == 1 && dump.stage == "post_attn"; });
+  for (const double off : {0.0, 1e-6}) {
+    ToyMistakes wrong;
+    wrong.after["query"] = moved(shape.width(), [&](uint64_t row, uint64_t i) {
+      return row * shape.width() + (i < 2 * shape.dim ? (i + shape.dim) % (2 * shape.dim) : i);
+    });
+    wrong.after["post_attn"] = [&](Values& values) {
+      values = right->values;
+      values[3] *= 1 + off;
+    };
+    const std::vector<Site> sites =
+        sites_of(a, DType::f32, model.run(DType::f32, false, {wrong}), DType::f32);
+    const Insight insight = diagnose(sites, {});
+    SCOPED_TRACE(describe(insight, sites));
+    EXPECT_EQ(insight.first.has_value(), off != 0);
+    ASSERT_FALSE(insight.findings.empty());
+    EXPECT_EQ(insight.findings[0].code, "block_permutation");
+  }
+}
+
 // Where attention is wrong in one layer, the layout before it is the convention of the others.
 TEST(Diagnosis, BlamesNoConventionForAMistakeBehindIt) {
   ToyModel model({}, 5);

@@ -12,7 +12,7 @@ constexpr std::size_t kLayersMin = 3;
 constexpr std::size_t kLayersInLine = 6;
 // How much farther off than the middle of other layers a step must be: by itself, in the median of
 // how far these are from it, and in the farthest of them but one, which may have a mistake, too.
-constexpr double kFarther = 1.5;
+constexpr double kFarther = 2;
 constexpr double kSpreads = 8;
 constexpr double kFarthest = 2;
 

@@ -287,8 +287,8 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
   site.budget = kGrowth * level + own;
   const auto usual = before.usual.find(site.role);
   if (!clean && usual != before.usual.end())
-    site.budget =
-        std::min(site.budget, kOutOfLine * usual->second * sum_of_errors_in(run, site) + own);
+    site.budget = std::min(site.budget,
+                           std::max(own, kOutOfLine * usual->second * sum_of_errors_in(run, site)));
   if (site.comparison.status == Status::incomparable)
     site.reason = "the two sides have no common layout";
   else if (site.is_lost())

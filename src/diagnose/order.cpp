@@ -110,6 +110,16 @@ void sort_by_names(std::vector<Site>& sites, const std::vector<std::string>& ord
   });
 }
 
+// What the last layer before that of a step gave.
+void add_last_output(const std::vector<Site>& sites, std::size_t index,
+                     std::vector<std::size_t>& in) {
+  for (std::size_t i = index; i-- > 0;) {
+    if (sites[i].role != Role::block_output || sites[i].layer == sites[index].layer) continue;
+    in.push_back(i);
+    return;
+  }
+}
+
 void add_sources(const std::vector<Site>& sites, std::size_t index, std::vector<std::size_t>& in) {
   const Site& site = sites[index];
   for (const std::vector<Role>& alternatives : sources_of(site.role)) {
@@ -117,7 +127,10 @@ void add_sources(const std::vector<Site>& sites, std::size_t index, std::vector<
       const std::size_t before = in.size();
       for (std::size_t i = index; i-- > 0 && sites[i].layer == site.layer;)
         if (sites[i].role == role) in.push_back(i);
-      if (in.size() > before) break;
+      if (in.size() == before) continue;
+      // It may be the norm of what attention adds to the stream, which is read with it.
+      if (role == Role::branch_norm) add_last_output(sites, index, in);
+      break;
     }
   }
 }

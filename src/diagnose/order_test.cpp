@@ -74,6 +74,18 @@ TEST(Order, AnMlpReadsTheNormBeforeIt) {
             Names({behind}));
 }
 
+// As in OLMo 2, where norms stand behind both branches.
+TEST(Order, AnMlpReadsTheStreamWithTheNormedBranch) {
+  Names names;
+  for (const char* layer : {"model.layers.0", "model.layers.1"}) {
+    for (const char* step : {".self_attn.o_proj", ".post_attention_layernorm", ".mlp.up_proj",
+                             ".mlp.down_proj", ".post_feedforward_layernorm", ""})
+      names.push_back(std::string(layer) + step);
+  }
+  EXPECT_EQ(inputs_of(captured(names), "model.layers.1.mlp.up_proj"),
+            Names({"model.layers.0", "model.layers.1.post_attention_layernorm"}));
+}
+
 // The activation of a gate fires before the projection that it is multiplied with.
 TEST(Order, IsThatOfCaptureForALlama) {
   Names names;

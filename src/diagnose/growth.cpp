@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kLayersMin = 3;
 constexpr std::size_t kLayersInLine = 6;
+constexpr uint64_t kTokensInLine = 16;  // What few have in common is chance.
 // How much farther off than the middle of other layers a step must be: by itself, in the median of
 // how far these are from it, and in the farthest of them but one, which may have a mistake, too.
 constexpr double kFarther = 2;
@@ -93,7 +94,8 @@ double unrelated(const Site& site) { return unrelated(site.comparison.diff.cosin
 
 bool out_of_line(const Run& run, const Site& site) {
   const std::optional<int64_t> behind = first_layer_behind(run);
-  if (site.role == Role::other || site.inputs.empty() || !behind || site.layer < behind)
+  if (site.role == Role::other || site.inputs.empty() || !behind || site.layer < behind ||
+      run.extent.tokens * run.extent.batch < kTokensInLine)
     return false;
   std::vector<Growth> others;
   Growth own;

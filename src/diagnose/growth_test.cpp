@@ -116,6 +116,12 @@ TEST(Growth, SaysNothingOfFewLayersOrRightBehindTheMistake) {
   EXPECT_EQ(out_of_line_in(run_with(0.3, in_layer(3))), std::vector<std::string>({"3_post_mlp"}));
 }
 
+TEST(Growth, SaysNothingOfFewTokens) {
+  auto run = run_with(0.3, usually(0.4, 0.9));
+  run.extent.tokens = 12;
+  EXPECT_EQ(out_of_line_in(run), kNone);
+}
+
 TEST(Growth, IsToldAsAMistakeButForOneVectorOfAllTokens) {
   for (const bool shared : {false, true}) {
     const std::vector<Site> sites = sites_with(0.3, usually(0.4, 0.85), kLayers, shared);

@@ -26,6 +26,7 @@ constexpr double kFactorsApart = 3;  // Standard deviations.
 // Where the biases of two norms are told from each other only by how tokens differ in size.
 constexpr double kSizeLeftCentred = 1e-2;
 constexpr double kShareMin = 0.01;  // Of the stream and of the branch in a's output.
+constexpr double kAlike = 0.1;      // How far tokens are from their mean.
 constexpr double kNoStream = 0.02;  // Share of the output that is no stream at all.
 
 double own_fit(double roundoff) { return std::max(kOwnFitMin, kOwnRoundoffs * roundoff); }
@@ -58,6 +59,17 @@ NormSources sources_of(const Run& run, const Site& site) {
 
 double typical(const std::vector<double>& values) {
   return norm(values) / std::sqrt(static_cast<double>(std::max<std::size_t>(1, values.size())));
+}
+
+// Tokens that hardly differ tell nothing of the weights that made them.
+bool are_alike(const Matrix& tokens) {
+  std::vector<double> mean(tokens.features);
+  for (uint64_t row = 0; row < tokens.rows(); ++row)
+    for (uint64_t i = 0; i < tokens.features; ++i)
+      mean[i] += tokens.row(row)[i] / static_cast<double>(tokens.rows());
+  const double shared = norm(mean) * std::sqrt(static_cast<double>(tokens.rows()));
+  const double all = norm(tokens.values);
+  return all * all - shared * shared < kAlike * kAlike * all * all;
 }
 
 // The factor that a's weights have over b's: of all features the one in the middle.
@@ -271,7 +283,7 @@ std::optional<NormReplay> by_norm_before(const Run& run, const Site& site, const
   }
   // Weights that are known leave less room than those that are learnt.
   std::optional<NormReplay> stored = by_stored_weights(run, site, from, parts);
-  if (stored && stored->told) return stored;
+  if ((stored && stored->told) || are_alike(parts[0].out)) return stored;
   std::optional<NormReplay> replay = replayed(parts[0], parts[1], false, site.roundoff);
   if (!replay && parts[0].out.rows() >= kTokensMinCentred) {
     for (NormParts& part : parts) part.branch = without_means(std::move(part.branch));
@@ -307,6 +319,7 @@ void by_stream(const Run& run, const Site& site, const Site* before, const Site*
     x[which] = std::move(*stream);
     out[which++] = std::move(*whole);
   }
+  if (are_alike(out[0])) return;
   for (const bool centred : {false, true}) {
     const Matrix unit = unit_tokens(x[0], centred);
     const NormLines lines = lines_between(unit, out[0], centred);

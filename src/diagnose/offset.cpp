@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -59,12 +60,22 @@ void name_bias(const Case& it, const std::vector<double>& shift, Explanation& re
   result.parameters.push_back({"bias_times", times + 1});
 }
 
+// One factor is simpler than a vector, and explains as much where all tokens are alike.
+bool is_factor(const Case& it) {
+  const double along = std::abs(factor_between(it.a.values, it.b.values)) * it.norm_a;
+  const double size = norm(it.b.values);
+  Explanation factor;
+  factor.after = std::sqrt(std::max(0.0, (size - along) * (size + along))) / it.norm_a;
+  return it.norm_a > 0 && accepted(it, factor);
+}
+
 std::optional<Explanation> examine(const Case& it) {
   if (it.a.values.size() < kPointsMin) return std::nullopt;
   const auto all = [](uint64_t, uint64_t) { return uint64_t{0}; };
   Explanation one = fit(it, mean_gap(it, 1, all), all);
   one.text = fmt::format("b = a + {}", human_number(std::get<double>(one.parameters[0].value)));
   if (accepted(it, one) || it.a.rows() < kPointsMin) return one;
+  if (is_factor(it)) return std::nullopt;
   const auto by_feature = [](uint64_t, uint64_t i) { return i; };
   const std::vector<double> vector = mean_gap(it, it.a.features, by_feature);
   Explanation bias = fit(it, vector, by_feature);

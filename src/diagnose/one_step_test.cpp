@@ -43,6 +43,20 @@ TEST(OneStep, PairsInOneHeadAreInterleaved) {
             "interleave");
 }
 
+// Where all tokens are alike, a vector that is added to each explains as much.
+TEST(OneStep, AFactorOfTokensThatAreAlike) {
+  constexpr uint64_t kTokens = 13, kWidth = 32;
+  const Values in = random_values(kTokens * kWidth, 1), noise = random_values(kTokens * kWidth, 3);
+  Values value = random_values(kTokens * kWidth, 2);
+  for (uint64_t i = 0; i < value.size(); ++i) value[i] = value[i % kWidth] + 1e-8 * noise[i];
+  Values wrong = value;
+  for (double& x : wrong) x *= 1.7;
+  const ToyModel::Dump before = {"post_ln_pre_attn", 0, {kTokens, kWidth}, in};
+  EXPECT_EQ(first_code({before, {"value", 0, {kTokens, kWidth}, value}},
+                       {before, {"value", 0, {kTokens, kWidth}, wrong}}, "0_value"),
+            "scale");
+}
+
 // In memory as [heads, tokens, dim] on both sides, though it was computed token by token.
 TEST(OneStep, HeadsThatWereNotTransposedBackInADumpOfHeads) {
   constexpr uint64_t kTokens = 13, kHeads = 4, kDim = 8, kWidth = kHeads * kDim;

@@ -58,21 +58,19 @@ TEST(Sides, LearnOfRanksFromValuesUnlessOnlyShapesCount) {
   EXPECT_FALSE(sides_of(whole, ranks, matching, Request()).all_ranks);
 }
 
-// Where as many tokens are there as features, shapes leave it open which axis is which, and values
-// do where heads changed places. The same step of other layers tells.
-TEST(AlignedViews, AreLikeThoseOfOtherLayers) {
+// Heads [heads, tokens, dim] as [tokens, heads, dim].
+View by_token(const View& heads) { return permuted(heads, std::vector<uint64_t>{1, 0, 2}); }
+
+// Three layers of 3 heads; b has of the second what `wrong` makes of them, all flattened.
+template <class Wrong>
+void expect_like_other_layers(std::string_view stage, uint64_t tokens, const Wrong& wrong) {
   Catalog a, b;
   for (unsigned layer = 0; layer < 3; ++layer) {
-    const View heads = noise_view({3, 12, 4}, layer + 1);
-    const std::string name = fmt::format("{}_value_final", layer);
+    const View heads = noise_view({3, tokens, 4}, layer + 1);
+    const std::string name = fmt::format("{}_{}", layer, stage);
     a.tensors.push_back({name, heads, ""});
-    View flat = permuted(heads, std::vector<uint64_t>{1, 0, 2});
-    if (layer == 1) {
-      const View parts[] = {narrowed(flat, 1, 1, 1), narrowed(flat, 1, 0, 1),
-                            narrowed(flat, 1, 2, 1)};
-      flat = concatenated(parts, 1);
-    }
-    b.tensors.push_back({name, stored_as(flat, {12, 12}), ""});
+    b.tensors.push_back(
+        {name, stored_as(layer == 1 ? wrong(heads) : by_token(heads), {tokens, 12}), ""});
   }
   const Report report = compare_catalogs(std::move(a), std::move(b));
   ASSERT_EQ(report.pairs.size(), 3U);
@@ -82,22 +80,21 @@ TEST(AlignedViews, AreLikeThoseOfOtherLayers) {
   EXPECT_FALSE(report.pairs[1].steps.empty());
 }
 
+// Where as many tokens are there as features, shapes leave it open which axis is which, and values
+// do where heads changed places. The same step of other layers tells.
+TEST(AlignedViews, AreLikeThoseOfOtherLayers) {
+  expect_like_other_layers("value_final", 12, [](const View& heads) {
+    const View right = by_token(heads);
+    const View parts[] = {narrowed(right, 1, 1, 1), narrowed(right, 1, 0, 1),
+                          narrowed(right, 1, 2, 1)};
+    return concatenated(parts, 1);
+  });
+}
+
 // Stored as another layer's would be after a transpose: the same numbers in the same order, and a
 // mistake all the same.
 TEST(AlignedViews, AreNotThoseOfOneLayerAlone) {
-  Catalog a, b;
-  for (unsigned layer = 0; layer < 3; ++layer) {
-    const View heads = noise_view({3, 10, 4}, layer + 1);
-    const std::string name = fmt::format("{}_post_attn", layer);
-    a.tensors.push_back({name, heads, ""});
-    const View flat = permuted(heads, std::vector<uint64_t>{1, 0, 2});
-    b.tensors.push_back({name, stored_as(layer == 1 ? heads : flat, {10, 12}), ""});
-  }
-  const Report report = compare_catalogs(std::move(a), std::move(b));
-  ASSERT_EQ(report.pairs.size(), 3U);
-  EXPECT_EQ(report.pairs[0].comparison.status, Status::equal);
-  EXPECT_EQ(report.pairs[1].comparison.status, Status::different);
-  EXPECT_EQ(report.pairs[1].steps, report.pairs[0].steps);
+  expect_like_other_layers("post_attn", 10, [](const View& heads) { return heads; });
 }
 
 // No layer tells of the queries, of which nothing agrees; keys of fewer heads do.
@@ -109,8 +106,7 @@ TEST(AlignedViews, AreLikeThoseOfOtherSteps) {
       const View of_a = noise_view({heads, 12, 12}, layer + 1);
       const View of_b = heads == 2 ? of_a : noise_view({heads, 12, 12}, layer + 9);
       a.tensors.push_back({name, of_a, ""});
-      b.tensors.push_back(
-          {name, stored_as(permuted(of_b, std::vector<uint64_t>{1, 0, 2}), {12, heads * 12}), ""});
+      b.tensors.push_back({name, stored_as(by_token(of_b), {12, heads * 12}), ""});
     }
   }
   const Report report = compare_catalogs(std::move(a), std::move(b));

@@ -43,7 +43,7 @@ struct TrendGroup {
 struct Trend {
   std::vector<TrendStep> steps;
   std::vector<TrendGroup> groups;  // The first is all of them together, "all".
-  std::string verdict;  // By the rules of convergence.h.
+  std::string verdict;             // By the rules of convergence.h.
   std::string reason;
   std::vector<std::string> notes;  // Which tensors were left out, and why.
 };

@@ -188,9 +188,9 @@ void explain_out_of_line(const Run& run, const DiagnoseOptions& options, const S
 }
 
 void explain_by_ratio(const Run& run, const Site& site, Told& told) {
-  std::optional<Explanation> found = size_apart(run, site);
-  const std::optional<Case> it = found ? values_of(run, site) : std::nullopt;
-  if (!it) return;
+  const std::optional<Case> it = may_be_apart(run, site) ? values_of(run, site) : std::nullopt;
+  std::optional<Explanation> found = it ? size_apart(*it) : std::nullopt;
+  if (!found) return;
   told.finding = finding_of(diagnoses::scale, *it, std::move(*found));
   told.made_here = true;
 }

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "diagnose/carried.h"
 #include "diagnose/fit.h"
 
 namespace tensordiff {
@@ -16,6 +15,7 @@ constexpr double kFactorMin = 1.4;
 constexpr double kOfOthers = 1.0 / 3;  // Of its own, in logarithms: what other layers may have.
 constexpr double kOfInputs = 0.25;     // And what comes in; an MLP multiplies that with itself.
 constexpr std::size_t kLayersMin = 3;
+constexpr std::size_t kTokensMin = 3;
 constexpr double kStandardErrors = 4;
 constexpr double kConfidence = 0.7;
 
@@ -52,7 +52,7 @@ bool is_of_all_tokens(const Case& it, double growth) {
     const double each = std::log(norm(it.b.row(row)) / norm(it.a.row(row)));
     if (std::isfinite(each)) growths.push_back(each);
   }
-  if (growths.size() < kLayersMin) return false;
+  if (growths.size() < kTokensMin) return false;
   const auto count = static_cast<double>(growths.size());
   double sum = 0, squares = 0;
   for (const double each : growths) sum += each, squares += each * each;
@@ -69,16 +69,15 @@ bool may_be_apart(const Run& run, const Site& site) {
          std::abs(growth_of(site)) >= std::log(kFactorMin) && is_alone(run, site);
 }
 
-std::optional<Explanation> size_apart(const Run& run, const Site& site) {
-  const double growth = growth_of(site);
-  const std::optional<Case> it = may_be_apart(run, site) ? values_of(run, site) : std::nullopt;
-  if (!it || !is_of_all_tokens(*it, growth)) return std::nullopt;
+std::optional<Explanation> size_apart(const Case& it) {
+  const double growth = growth_of(it.site);
+  if (!may_be_apart(it.run, it.site) || !is_of_all_tokens(it, growth)) return std::nullopt;
   Explanation result;
   const double factor = std::exp(growth);
   result.text = fmt::format("b is {} times as large as a, and in no other layer",
                             human_number(std::round(factor * 100) / 100));
   result.parameters = {{"factor", factor}};
-  result.after = it->before;
+  result.after = it.before;
   result.settled = true;
   result.confidence = kConfidence;
   return result;

@@ -13,6 +13,6 @@ namespace tensordiff {
 bool may_be_apart(const Run& run, const Site& site);
 
 // The factor between the sizes, where most tokens have it.
-std::optional<Explanation> size_apart(const Run& run, const Site& site);
+std::optional<Explanation> size_apart(const Case& it);
 
 }  // namespace tensordiff

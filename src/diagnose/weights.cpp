@@ -12,14 +12,14 @@ namespace {
 constexpr uint64_t kVectorMax = uint64_t{1} << 24;
 
 // The canonical name of a projection, that of the fused tensor it may be part of, and which part.
-struct Place {
+struct Naming {
   std::string_view word;
   std::string_view role;
   std::string_view fused;
   int part = 0;  // From the front; below 0 from the back, as keys and values are smaller.
 };
 
-Place place_of(Projection projection) {
+Naming naming_of(Projection projection) {
   switch (projection) {
     case Projection::query:
       return {"query", "q", "qkv", 0};
@@ -41,10 +41,10 @@ Place place_of(Projection projection) {
 }
 
 // The part of a fused axis of `total` that is `size` long. Nothing where it does not fit in.
-std::optional<uint64_t> start_of(const Place& place, uint64_t total, uint64_t size) {
-  const auto from_back = static_cast<uint64_t>(place.part < 0 ? -place.part : 0);
+std::optional<uint64_t> start_of(const Naming& naming, uint64_t total, uint64_t size) {
+  const auto from_back = static_cast<uint64_t>(naming.part < 0 ? -naming.part : 0);
   if (total <= size || size * std::max<uint64_t>(1, from_back) > total) return std::nullopt;
-  return place.part < 0 ? total - from_back * size : 0;
+  return naming.part < 0 ? total - from_back * size : 0;
 }
 
 void add_both_ways(const View& view, uint64_t out, uint64_t in, std::vector<View>& found) {
@@ -64,7 +64,7 @@ std::vector<double> part_of(const View& view, uint64_t start, uint64_t size) {
 
 }  // namespace
 
-std::string_view name_of(Projection projection) { return place_of(projection).word; }
+std::string_view name_of(Projection projection) { return naming_of(projection).word; }
 
 Weights::Weights(const Catalog& catalog) {
   for (const Tensor& tensor : catalog.tensors) {
@@ -93,13 +93,13 @@ const View* Weights::find(std::optional<int64_t> layer, std::string_view role,
 
 std::vector<View> Weights::matrices(std::optional<int64_t> layer, Projection projection,
                                     uint64_t out, uint64_t in) const {
-  const Place place = place_of(projection);
+  const Naming naming = naming_of(projection);
   std::vector<View> found;
-  if (const View* view = find(layer, place.role, "weight")) add_both_ways(*view, out, in, found);
-  const View* fused = find(layer, place.fused, "weight");
+  if (const View* view = find(layer, naming.role, "weight")) add_both_ways(*view, out, in, found);
+  const View* fused = find(layer, naming.fused, "weight");
   if (!found.empty() || !fused || fused->shape.size() != 2) return found;
   for (const std::size_t axis : {0, 1}) {
-    const std::optional<uint64_t> start = start_of(place, fused->shape[axis], out);
+    const std::optional<uint64_t> start = start_of(naming, fused->shape[axis], out);
     if (start && fused->shape[1 - axis] == in)
       add_both_ways(narrowed(*fused, axis, *start, out), out, in, found);
   }
@@ -119,13 +119,13 @@ uint64_t Weights::inner_size(std::optional<int64_t> layer, uint64_t width) const
 
 std::vector<double> Weights::bias(std::optional<int64_t> layer, Projection projection,
                                   uint64_t out) const {
-  const Place place = place_of(projection);
-  const View* own = find(layer, place.role, "bias");
-  const View* fused = own ? nullptr : find(layer, place.fused, "bias");
+  const Naming naming = naming_of(projection);
+  const View* own = find(layer, naming.role, "bias");
+  const View* fused = own ? nullptr : find(layer, naming.fused, "bias");
   const View* source = own ? own : fused;
   if (!source || source->shape.size() != 1) return {};
   const std::optional<uint64_t> start =
-      own ? std::optional<uint64_t>(0) : start_of(place, source->shape[0], out);
+      own ? std::optional<uint64_t>(0) : start_of(naming, source->shape[0], out);
   return start ? part_of(*source, *start, out) : std::vector<double>();
 }
 

@@ -51,6 +51,8 @@ Told explain(const Run& run, const DiagnoseOptions& options, const Task& task) {
       diagnoses::kAll, [&](const Diagnosis* d) { return d->replays && task.wanted(*d); });
   const std::optional<Case> it = replays ? make_case(run, *task.site) : values_of(run, *task.site);
   if (it) explain(*it, options, task.wanted, told);
+  if (told.finding && told.finding->code == diagnoses::operator_step.code)
+    explain_blanks(run, *task.site, told);
   return told;
 }
 

@@ -66,6 +66,14 @@ void explain(const Case& it, const DiagnoseOptions& options, const Wanted& wante
   }
 }
 
+void explain_blanks(const Run& run, const Site& site, Told& told) {
+  const std::vector<uint64_t> tokens = blank_tokens(run, site);
+  const std::optional<Case> it = tokens.empty() ? std::nullopt : values_of(run, site);
+  if (!it) return;
+  told.finding = finding_of(diagnoses::region, *it, region_of(*it, tokens));
+  told.made_here = true;
+}
+
 namespace {
 
 // Another weight, bias or activation than a's.
@@ -85,14 +93,6 @@ void explain_by_size(const Run& run, const Site& site, Told& told) {
   std::optional<NormMistake> found = it ? wrong_size(*it) : std::nullopt;
   if (!found) return;
   told.finding = finding_of(*found->diagnosis, *it, std::move(found->explanation));
-  told.made_here = true;
-}
-
-void explain_blanks(const Run& run, const Site& site, Told& told) {
-  const std::vector<uint64_t> tokens = blank_tokens(run, site);
-  const std::optional<Case> it = tokens.empty() ? std::nullopt : values_of(run, site);
-  if (!it) return;
-  told.finding = finding_of(diagnoses::region, *it, region_of(*it, tokens));
   told.made_here = true;
 }
 

@@ -22,6 +22,9 @@ struct Told {
 // Tries the diagnoses that are wanted, in their order.
 void explain(const Case& it, const DiagnoseOptions& options, const Wanted& wanted, Told& told);
 
+// By tokens that b leaves empty, where it does: no noise around them hides that.
+void explain_blanks(const Run& run, const Site& site, Told& told);
+
 // A site whose inputs differ already: made_here says whether it made an error of its own.
 Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site& site);
 

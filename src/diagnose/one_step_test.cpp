@@ -1,4 +1,4 @@
-// Single steps whose name depends on how their layout is read.
+// Single steps that are told, and named, by one rule each.
 
 #include <gtest/gtest.h>
 
@@ -17,9 +17,16 @@ Values random_values(uint64_t count, unsigned seed) {
   return values;
 }
 
+// So many times as far off as the values are large.
+Values off_by(Values values, double error, unsigned seed) {
+  const Values apart = random_values(values.size(), seed);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += error * apart[i];
+  return values;
+}
+
 std::string first_code(const std::vector<ToyModel::Dump>& a, const std::vector<ToyModel::Dump>& b,
-                       const std::string& name) {
-  const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
+                       const std::string& name, DType dtype = DType::f32) {
+  const std::vector<Site> sites = sites_of(a, dtype, b, dtype);
   const Insight insight = diagnose(sites, {});
   SCOPED_TRACE(describe(insight, sites));
   EXPECT_TRUE(insight.first);
@@ -124,6 +131,60 @@ TEST(OneStep, AnActivationOfTheGateForgivesNothingOfTheOther) {
     return dumps;
   };
   EXPECT_EQ(first_code(made(false), made(true), "0_mlp_up"), "token_shift");
+}
+
+// Within what rounding would leave, and no farther off than what comes in makes likely.
+TEST(OneStep, ATokenThatIsEmptyInLoudNoise) {
+  const Shape shape = {48, 32};
+  const Values in = random_values(48 * 32, 1), out = random_values(48 * 32, 2);
+  Values wrong = off_by(out, 0.06, 4);
+  std::fill(wrong.end() - 32, wrong.end(), 0);
+  EXPECT_EQ(first_code({{"pre_mlp", 0, shape, in}, {"post_mlp", 0, shape, out}},
+                       {{"pre_mlp", 0, shape, off_by(in, 0.06, 3)}, {"post_mlp", 0, shape, wrong}},
+                       "0_post_mlp", DType::bf16),
+            "region");
+}
+
+// Two heads that are nearly the same changed places: what reads them is hardly off, but by more
+// than a tenth of what they are.
+TEST(OneStep, ALayoutThatIsHardlySeenBehindItIsNoConvention) {
+  constexpr uint64_t kTokens = 40, kDim = 16, kWidth = 2 * kDim;
+  const Shape shape = {kTokens, kWidth};
+  const Values in = random_values(kTokens * kWidth, 1), heads = random_values(kTokens * kWidth, 2);
+  Values query = random_values(kTokens * kWidth, 3);
+  const Values apart = random_values(kTokens * kWidth, 4);
+  for (uint64_t i = 0; i < query.size(); ++i)
+    if (i % kWidth >= kDim) query[i] = query[i - kDim] + 0.013 * apart[i];
+  Values wrong = query;
+  moved(kWidth, [](uint64_t row, uint64_t i) { return row * kWidth + (i + kDim) % kWidth; })(wrong);
+  const auto code = [&](double behind) {
+    return first_code({{"post_ln_pre_attn", 0, shape, in},
+                       {"query", 0, shape, query},
+                       {"post_attn", 0, shape, heads}},
+                      {{"post_ln_pre_attn", 0, shape, off_by(in, 2e-4, 5)},
+                       {"query", 0, shape, wrong},
+                       {"post_attn", 0, shape, off_by(heads, behind, 6)}},
+                      "0_query", DType::f16);
+  };
+  EXPECT_EQ(code(1.5e-3), "block_permutation");
+}
+
+// On the grid of the narrower type all the same, which other layers are not.
+TEST(OneStep, ACastMayHoldAFewOtherValues) {
+  const Shape shape = {20, 32};
+  std::vector<ToyModel::Dump> a, b;
+  for (unsigned layer = 0; layer < 3; ++layer) {
+    const ToyModel::Dump in = {"pre_mlp", layer, shape, random_values(20 * 32, 2 * layer)};
+    const Values out = random_values(20 * 32, 2 * layer + 1);
+    Values wrong = out;
+    if (layer == 2) {
+      for (double& value : wrong) value = as_stored(value, DType::bf16);
+      for (const std::size_t i : {7, 300}) wrong[i] = 2;
+    }
+    a.insert(a.end(), {in, {"post_mlp", layer, shape, out}});
+    b.insert(b.end(), {in, {"post_mlp", layer, shape, wrong}});
+  }
+  EXPECT_EQ(first_code(a, b, "2_post_mlp"), "cast");
 }
 
 }  // namespace

@@ -69,6 +69,21 @@ TEST(Behind, TwoTokensOfManyThatChangedPlaces) {
             std::vector<std::string>({"3_post_mlp: row_permutation"}));
 }
 
+TEST(Behind, OneTokenOfAnMlpMayBeChance) {
+  ToyShape shape;
+  shape.tokens = 40;
+  for (const uint64_t last : {5, 6}) {
+    ToyMistakes one, two;
+    one.layer = 0, one.score = 1.2;
+    two.layer = 2;
+    two.after["post_mlp"] = moved(shape.width(), [&](uint64_t row, uint64_t i) {
+      return row * shape.width() + (row == 5 || row == last ? shape.width() - 1 - i : i);
+    });
+    const std::vector<std::string> told = {"2_post_mlp: region"};
+    EXPECT_EQ(found_of(shape, one, two).next(), last == 5 ? std::vector<std::string>() : told);
+  }
+}
+
 // Both sides see the last 29 tokens, which the first 32 tell of a in hardly any and of b in more.
 TEST(Behind, AWindowThatTheFirstTokensBarelyShow) {
   ToyShape shape;

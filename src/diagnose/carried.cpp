@@ -42,6 +42,7 @@ constexpr double kSizeApart = 2;    // How much more than its direction the size
 constexpr double kOwnWeight = 0.4;  // Of the error, what the weights of a norm may leave.
 constexpr double kRerouted = 0.5;   // Of what may be carried: more is another expert.
 constexpr double kNearMost = 0.5;   // Where more comes in, little is left to be told.
+constexpr std::size_t kPartMinOfMlp = 2;  // It may make anything of one token.
 
 // How much of an error an explanation takes away.
 double explained(double before, double after) {
@@ -357,7 +358,9 @@ Outgrown outgrown_tokens(const Run& run, const Site& site) {
   const std::size_t many = result.tokens.size();
   result.all = static_cast<double>(many) >= kMostTokens * static_cast<double>(out.size());
   // A part stands out only where the others are as they should be, and where it was right before.
-  const bool part = 2 * many <= out.size() && many + ordinary >= out.size() && near_before == many;
+  const std::size_t fewest = site.role == Role::mlp_output ? kPartMinOfMlp : 1;
+  const bool part = many >= fewest && 2 * many <= out.size() && many + ordinary >= out.size() &&
+                    near_before == many;
   const bool routed =
       part && !rerouted_tokens(run, site, kRerouted * most_carried(run, site)).empty();
   if ((!result.all && !part) || routed) result.tokens.clear();

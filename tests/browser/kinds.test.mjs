@@ -31,9 +31,13 @@ test('tensors of every kind are shown', async (t) => {
   for (const [name, [, shown]] of Object.entries(KINDS)) {
     await row(page, name).click();
     await page.waitForFunction((each) => document.querySelector('.det h2')?.textContent.startsWith(each), name);
-    // The values of the tensor before stay until these have come.
-    if (shown.length > 0) await page.locator('.vals [aria-busy=false] td[data-side=a]').first().waitFor();
-    const cells = await page.locator('.vt td[data-side=a]').allInnerTexts();
+    // The values of the tensor before stay until these have come, and a table that is laid out anew
+    // has none for a moment: so those that count are taken at once.
+    const texts = await page.waitForFunction((count) => {
+      const all = [...document.querySelectorAll('.vals [aria-busy=false] .vt td[data-side=a]')];
+      return all.length >= count && all.map((cell) => cell.innerText);
+    }, shown.length);
+    const cells = await texts.jsonValue();
     shown.forEach((wanted, i) => {
       const text = cells[i].trim().replace('−', '-');
       assert.ok(wanted instanceof RegExp ? wanted.test(text) : text === wanted, `${name}: ${cells.join(' ')}`);

@@ -13,6 +13,7 @@
 #include "diagnose/by_weights.h"
 #include "diagnose/carried.h"
 #include "diagnose/exactness.h"
+#include "diagnose/expected.h"
 #include "diagnose/fit.h"
 #include "diagnose/growth.h"
 #include "diagnose/norms.h"
@@ -218,13 +219,18 @@ void judge_by_model(const Run& run, Site& site, bool clean_inputs) {
     site.reason = quiet_reason(site, run.extent);
 }
 
+bool out_of_usual(const Run& run, const std::map<Role, double>& usual, const Site& site) {
+  const auto found = usual.find(site.role);
+  return found != usual.end() && !site.inputs.empty() &&
+         growth_of(run, site) > kOutOfLine * found->second;
+}
+
 // Sets the reason of a site that grows far more than the same step in other layers.
 void judge_by_layers(const Run& run, const std::map<Role, double>& usual, Site& site) {
-  const auto found = usual.find(site.role);
-  if (!site.reason.empty() || site.noise || found == usual.end() || site.inputs.empty()) return;
+  if (!site.reason.empty() || site.noise) return;
   const double quiet = site.roundoff < kNarrow ? kQuietWide : kQuietRoundoffs;
   const bool loud = site.error > quiet * site.roundoff && site.error > kQuietGrowth * site.error_in;
-  if (loud && growth_of(run, site) > kOutOfLine * found->second)
+  if (loud && out_of_usual(run, usual, site))
     site.reason = "its error grows far more than at this step in other layers";
 }
 
@@ -245,13 +251,17 @@ bool reads_stream(Role role) { return is_norm(role) || role == Role::block_outpu
 
 // Sharp attention makes noise grow without bound, and noise hides mistakes in it; what a machine
 // makes of tanh is off by more than rounding. Computing the step again from b's own inputs tells.
-void judge_by_replay(const Run& run, Site& site) {
+// So it does of a norm that is out of line, where noise would allow that.
+void judge_by_replay(const Run& run, const std::map<Role, double>& usual, Site& site) {
   const double own = steps_of(site.roundoff) * site.roundoff;
   std::optional<bool> agrees;
   if (site.role == Role::activation) {
     if (const auto step = learn_activation(run, site)) agrees = step->same;
   } else if (site.role == Role::attention && (!site.reason.empty() || site.error >= own)) {
     agrees = attention_agrees(run, site);
+  } else if (is_norm(site.role) && site.reason.empty() && site.error >= own &&
+             out_of_usual(run, usual, site)) {
+    if (const auto expected = expected_of(run, site)) agrees = expected->met();
   }
   if (!agrees || (*agrees && !shown_at_start(run, site))) return;
   if (*agrees)
@@ -303,7 +313,7 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
   if (clean && diff.equal != diff.compared && site.reason.empty() && !site.noise)
     site.reason = inexact_reason(run, site, before.exactness);
   if (clean && !cast && !site.is_lost()) {
-    judge_by_replay(run, site);
+    judge_by_replay(run, before.usual, site);
     forgive_rerouted(run, site);
   }
   if (site.reason.empty() && !site.noise && against_weights)

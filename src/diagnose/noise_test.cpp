@@ -141,6 +141,38 @@ TEST(Noise, EndsWhereAMistakeComesToNothing) {
   EXPECT_EQ(sites[insight.next[0].pair].name_a, "2_post_mlp");
 }
 
+// What comes in is off by so much that the weight of a norm could be missing for all its error
+// says; but it stands out of other layers, and is not what its own inputs give.
+TEST(Noise, HidesNoNormThatIsOutOfLine) {
+  ToyShape shape;
+  shape.layers = 7, shape.tokens = 24;
+  for (const uint64_t wrong : {uint64_t{4}, shape.layers}) {
+    ToyModel model(shape, 3);
+    std::vector<ToyMistakes> made(shape.layers);
+    for (uint64_t layer = 0; layer < shape.layers; ++layer) {
+      made[layer].layer = layer;
+      made[layer].weighted = layer != wrong;
+      const auto noise = [=](double size) {
+        return [=](Values& values) {
+          std::mt19937 random(static_cast<unsigned>(layer));
+          std::normal_distribution<double> normal(0, size);
+          for (double& value : values) value *= 1 + normal(random);
+        };
+      };
+      if (layer == 0) made[layer].after["post_ln_pre_attn"] = noise(0.04);
+      made[layer].after["post_mlp"] = noise(0.12);
+    }
+    auto a = model.run(DType::bf16, false, {}), b = model.run(DType::bf16, true, made);
+    const auto stream = [](const ToyModel::Dump& dump) { return dump.stage == "output"; };
+    std::erase_if(a, stream);
+    std::erase_if(b, stream);
+    const std::vector<Site> sites = sites_of(a, DType::bf16, b, DType::bf16);
+    const Insight insight = diagnose(sites, {});
+    EXPECT_EQ(insight.first ? sites[insight.first->pair].name_a : "none",
+              wrong == 4 ? "4_post_ln_pre_attn" : "none");
+  }
+}
+
 TEST(Noise, TrustsTheNoiseRunOverTheModel) {
   ToyModel model({}, 7);
   const auto a = model.run(DType::f32, false, {});

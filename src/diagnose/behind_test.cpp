@@ -6,6 +6,7 @@
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/toy_mistakes.h"
+#include "diagnose/toy_values.h"
 #include "tensor/reader.h"
 
 namespace tensordiff {
@@ -159,10 +160,8 @@ TEST(Behind, ANormIsRightBehindOneThatReadTheBranchAlone) {
         values[row * shape.width() + i] = from[i] / size * weight.value().values[i];
     }
   };
-  auto a = model.run(DType::f32, false, {}), b = model.run(DType::f32, true, {one});
-  const auto stream = [](const ToyModel::Dump& dump) { return dump.stage == "output"; };
-  std::erase_if(a, stream);
-  std::erase_if(b, stream);
+  const auto a = without_stream(model.run(DType::f32, false, {}));
+  const auto b = without_stream(model.run(DType::f32, true, {one}));
   Found found;
   found.sites = sites_of(a, DType::f32, b, DType::f32);
   found.insight = diagnose(found.sites, {});

@@ -10,6 +10,7 @@
 #include "diagnose/explain.h"
 #include "diagnose/noise.h"
 #include "diagnose/toy_mistakes.h"
+#include "diagnose/toy_values.h"
 
 namespace tensordiff {
 namespace {
@@ -103,10 +104,8 @@ TEST(Carried, SeesTheStreamInItsNorms) {
     one.layer = 0, two.layer = 2;
     one.masked = false;
     two.weighted = false;
-    auto a = model.run(DType::f32, false, {}), b = model.run(dtype, true, {one, two});
-    const auto stream = [](const ToyModel::Dump& dump) { return dump.stage == "output"; };
-    std::erase_if(a, stream);
-    std::erase_if(b, stream);
+    const auto a = without_stream(model.run(DType::f32, false, {}));
+    const auto b = without_stream(model.run(dtype, true, {one, two}));
     const std::vector<Site> sites = sites_of(a, DType::f32, b, dtype);
     const Insight insight = diagnose(sites, {});
     SCOPED_TRACE(fmt::format("{}: {}", name_of(dtype), describe(insight, sites)));

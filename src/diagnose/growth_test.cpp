@@ -7,19 +7,12 @@
 #include "diagnose/diagnose.h"
 #include "diagnose/noise.h"
 #include "diagnose/toy_mistakes.h"
+#include "diagnose/toy_values.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr uint64_t kTokens = 48, kWidth = 32, kLayers = 12, kMistake = 1;
-
-Values random_values(unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<double> normal;
-  Values values(kTokens * kWidth);
-  for (double& value : values) value = normal(random);
-  return values;
-}
 
 double product(const Values& x, const Values& y) {
   double sum = 0;
@@ -30,7 +23,7 @@ double product(const Values& x, const Values& y) {
 // Values that are off by something unrelated, so many times as large; by one vector for all tokens
 // where `shared`.
 Values off_by(const Values& values, double error, unsigned seed, bool shared = false) {
-  Values apart = random_values(seed), result = values;
+  Values apart = random_values(kTokens * kWidth, seed), result = values;
   if (shared)
     for (std::size_t i = kWidth; i < apart.size(); ++i) apart[i] = apart[i - kWidth];
   const double related = product(apart, values) / product(values, values);
@@ -51,7 +44,7 @@ std::vector<Site> sites_with(double noise, const ErrorOf& error_of, uint64_t lay
       const unsigned seed = 10 * layer + (stage == "pre_mlp" ? 0 : 2);
       const double behind = stage == "pre_mlp" ? noise : error_of(layer);
       const double error = layer < kMistake ? std::min(behind, 0.05) : behind;
-      a.push_back({stage, layer, {kTokens, kWidth}, random_values(seed)});
+      a.push_back({stage, layer, {kTokens, kWidth}, random_values(kTokens * kWidth, seed)});
       b.push_back({stage,
                    layer,
                    {kTokens, kWidth},

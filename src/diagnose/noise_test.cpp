@@ -8,6 +8,7 @@
 
 #include "diagnose/diagnose.h"
 #include "diagnose/toy_model.h"
+#include "diagnose/toy_values.h"
 
 namespace tensordiff {
 namespace {
@@ -162,10 +163,8 @@ TEST(Noise, HidesNoNormThatIsOutOfLine) {
       if (layer == 0) made[layer].after["post_ln_pre_attn"] = noise(0.04);
       made[layer].after["post_mlp"] = noise(0.12);
     }
-    auto a = model.run(DType::bf16, false, {}), b = model.run(DType::bf16, true, made);
-    const auto stream = [](const ToyModel::Dump& dump) { return dump.stage == "output"; };
-    std::erase_if(a, stream);
-    std::erase_if(b, stream);
+    const auto a = without_stream(model.run(DType::bf16, false, {}));
+    const auto b = without_stream(model.run(DType::bf16, true, made));
     const std::vector<Site> sites = sites_of(a, DType::bf16, b, DType::bf16);
     const Insight insight = diagnose(sites, {});
     EXPECT_EQ(insight.first ? sites[insight.first->pair].name_a : "none",

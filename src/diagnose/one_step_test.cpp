@@ -5,17 +5,10 @@
 #include <algorithm>
 
 #include "diagnose/toy_mistakes.h"
+#include "diagnose/toy_values.h"
 
 namespace tensordiff {
 namespace {
-
-Values random_values(uint64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<double> normal;
-  Values values(count);
-  for (double& value : values) value = normal(random);
-  return values;
-}
 
 // So many times as far off as the values are large.
 Values off_by(Values values, double error, unsigned seed) {

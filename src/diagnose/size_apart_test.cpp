@@ -5,19 +5,12 @@
 #include "diagnose/carried.h"
 #include "diagnose/noise.h"
 #include "diagnose/toy_mistakes.h"
+#include "diagnose/toy_values.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr uint64_t kTokens = 24, kWidth = 32, kLayers = 4;
-
-Values random_values(unsigned seed, double size) {
-  std::mt19937 random(seed);
-  std::normal_distribution<double> normal(0, size);
-  Values values(kTokens * kWidth);
-  for (double& value : values) value = normal(random);
-  return values;
-}
 
 // Norms and MLPs of two models that have nothing in common but how large their values are; in
 // layer 2 those of b's norm and MLP are so many times as large.
@@ -26,8 +19,14 @@ tensordiff::Run run_with(double of_norm, double of_mlp, double of_all = 1) {
   for (unsigned layer = 0; layer < kLayers; ++layer) {
     const bool here = layer == 2;
     const auto add = [&](const std::string& stage, unsigned seed, double factor) {
-      a.push_back({stage, layer, {kTokens, kWidth}, random_values(100 * layer + seed, 1)});
-      b.push_back({stage, layer, {kTokens, kWidth}, random_values(100 * layer + seed + 9, factor)});
+      a.push_back({stage,
+                   layer,
+                   {kTokens, kWidth},
+                   random_values(kTokens * kWidth, 100 * layer + seed, 1)});
+      b.push_back({stage,
+                   layer,
+                   {kTokens, kWidth},
+                   random_values(kTokens * kWidth, 100 * layer + seed + 9, factor)});
     };
     add("pre_mlp", 1, here ? of_norm : 1);
     add("post_mlp", 2, here ? of_mlp : of_all);
@@ -74,7 +73,7 @@ TEST(SizeApart, SaysNothingOfAFewLargeTokens) {
   tensordiff::Run run = run_with(1, 1);
   Site& site = run.sites[5];
   ASSERT_EQ(site.name_a, "2_post_mlp");
-  Values values = random_values(211, 1);
+  Values values = random_values(kTokens * kWidth, 211, 1);
   for (uint64_t i = 0; i < kWidth; ++i) values[i] *= 20;
   site.views.b = view_of({kTokens, kWidth}, values, DType::f32);
   site.comparison = compare(site.views).value();

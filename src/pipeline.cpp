@@ -14,7 +14,6 @@
 #include "compare/tolerance_rules.h"
 #include "match/filter.h"
 #include "match/ranks.h"
-#include "pair_views.h"
 #include "report/parts.h"
 
 namespace tensordiff {
@@ -23,6 +22,10 @@ namespace {
 Side side_of(const Catalog& catalog) {
   return {catalog.path,       catalog.format,  catalog.tensors.size(),
           catalog.elements(), catalog.bytes(), catalog.problems};
+}
+
+LayoutOptions layout_of(const Request& request) {
+  return {request.align, request.dims, !request.shape_only};
 }
 
 TensorId id_of(const Tensor& tensor, const std::optional<Section>& section = {}) {
@@ -94,7 +97,7 @@ void compare_pair(const Sides& sides, const Pair& which, const Request& request,
   if (!b.fault.empty()) return fail(row, Status::error, "b: " + b.fault);
   if (request.shape_only) return compare_shapes(a, b, row);
 
-  Result<AlignedPair> pair = aligned_views(sides, which, request);
+  Result<AlignedPair> pair = aligned_views(sides, which);
   if (!pair.ok()) return fail(row, Status::incomparable, pair.error().message());
   row.shape = pair.value().a.shape;
   row.steps = pair.value().steps;
@@ -165,7 +168,7 @@ Result<std::map<std::size_t, double>> noise_levels(const Request& request, const
   if (request.noise.empty()) return levels;
   const Catalog noise = TRY(open_model(request.noise, request.open));
   const Matching matching = TRY(match(a, noise, request.match));
-  const Sides sides = sides_of(a, noise, matching, request);
+  const Sides sides = sides_of(a, noise, matching, layout_of(request));
   for (const Pair& pair : matching.pairs) {
     PairRow row;
     AlignedPair aligned;
@@ -301,7 +304,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
       request.progress(std::min(done += bytes, total), total);
     };
   }
-  const Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, request);
+  const Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, layout_of(request));
   std::vector<AlignedPair> aligned(report.pairs.size());
   for_each_index(report.pairs.size(), [&](std::size_t i) {
     compare_pair(sides, pairing.matching.pairs[i], with_progress, report.pairs[i], aligned[i]);
@@ -330,6 +333,11 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
   note_parts(report);
   report.summary = summarise(report);
   return report;
+}
+
+Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const Request& request) {
+  const Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, layout_of(request));
+  return aligned_views(sides, pairing.matching.pairs[pair]);
 }
 
 Result<Report> compare_models(const Request& request) {

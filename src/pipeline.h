@@ -6,12 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "align/aligner.h"
-#include "align/dims.h"
 #include "analyze/options.h"
 #include "compare/comparison.h"
 #include "diagnose/diagnose.h"
 #include "formats/format.h"
+#include "layout/pair_views.h"
 #include "match/matcher.h"
 #include "report/report.h"
 
@@ -26,20 +25,13 @@ struct TensorParallel {
       0;  // How many there have to be on one side or the other; 0: as many as are found.
 };
 
-// What the user says of the axes of some pairs: --dims.
-struct DimsOf {
-  std::string names;  // Of pairs whose name in a starts so; `*` globs allowed; empty: of all.
-  Dims dims;
-  bool whole = false;  // Of the one pair whose name in a is exactly that.
-};
-
 struct Request {
   std::string a;
   std::string b;  // Empty: each tensor of a is compared with each other.
   OpenOptions open;
   MatchOptions match;
   AlignOptions align;
-  std::vector<DimsOf> dims;  // The last that speaks of a pair overrules what would be inferred.
+  std::vector<DimsOf> dims;  // The last one that names a pair replaces what would be inferred.
   TensorParallel tp;
   CompareOptions compare;
   std::shared_ptr<const ToleranceRules> rules;  // Tolerances by name; may be none.

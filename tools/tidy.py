@@ -12,10 +12,12 @@ import subprocess
 import sys
 
 # A folder may include itself and what stands before it, never what stands after it.
-LAYERS = """base tensor formats match align compare diagnose analyze report pipeline api
+LAYERS = """base tensor formats match align layout compare diagnose analyze report pipeline api
             serve cli""".split()
 # Neither of the two may include the other.
 STRANGERS = [{"formats", "match"}, {"diagnose", "analyze"}]
+# The public headers, in include/, which the sources that implement them include.
+PUBLIC = "tensordiff"
 
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
@@ -55,7 +57,7 @@ TESTED_BY = {
                                               torch_file torch_rebuild""",
     "src/formats/torch_files_test.cpp": "src/formats/ pickle torch_legacy torch_zip",
     "src/match/match_test.cpp": "src/match/ exact filter fingerprint layer_name layer_stage",
-    "src/pair_views_test.cpp": "src/ peer_layouts",
+    "src/layout/pair_views_test.cpp": "src/layout/ peer_layouts",
     "src/report/csv_test.cpp": "src/report/ csv_row",
     "src/match/strategies_test.cpp": "src/match/ by_name meaning",
     "src/report/text_test.cpp": "src/report/ divergence_text",
@@ -197,6 +199,8 @@ def layers_look_down(tree):
             include = re.match(r'#include "([^"]+)"', line)
             target = layer_of(include[1]) if include else layer
             if target not in LAYERS:
+                if target != PUBLIC and "/" in include[1]:
+                    problems.append(f"{path}:{number}: there is no folder {target} to include")
                 continue
             upward = LAYERS.index(target) > LAYERS.index(layer)
             if upward or {layer, target} in STRANGERS:
@@ -205,10 +209,11 @@ def layers_look_down(tree):
 
 
 def layers_are_known(tree):
-    folders = {path.split("/")[1]: path for path in tree
-               if re.match(r"src/\w+/.*\.(h|cpp)$", path)}
-    return [f"{path}:1: folder {folder} is not in LAYERS of tools/tidy.py"
-            for folder, path in folders.items() if folder not in LAYERS]
+    """Of each folder, and of what stands beside the folders, tests included."""
+    rooms = {layer_of(path.removeprefix("src/")).removesuffix("_test"): path for path in tree
+             if path.startswith("src/") and is_cpp(path)}
+    return [f"{path}:1: {room} is not in LAYERS of tools/tidy.py"
+            for room, path in rooms.items() if room not in LAYERS]
 
 
 def only_the_shell_prints(tree):

@@ -1,4 +1,4 @@
-#include "peer_layouts.h"
+#include "layout/peer_layouts.h"
 
 #include <fmt/format.h>
 

@@ -1,44 +1,13 @@
-#include "pair_views.h"
+#include "layout/pair_views.h"
 
+#include <gtest/gtest.h>
+
+#include "align/evidence.h"
 #include "align/view.h"
-#include "diagnose/rank_order.h"
 #include "tensor/test_views.h"
-#include "test_compare.h"
 
 namespace tensordiff {
 namespace {
-
-// Two heads of keys on four ranks, beside queries that each rank has a part of.
-Report compare(const std::vector<uint64_t>& heads) {
-  const View key = noise_view({16, 24}, 1);
-  const View query = noise_view({32, 24}, 2);
-  Catalog whole, ranks;
-  whole.tensors.push_back({"layers.0.self_attn.k_proj.weight", key, ""});
-  whole.tensors.push_back({"layers.0.self_attn.q_proj.weight", query, ""});
-  for (uint64_t rank = 0; rank < heads.size(); ++rank) {
-    const std::string at = fmt::format("rank_{}/layers.0.self_attn.", rank);
-    const View part = narrowed(key, 0, 8 * heads[rank], 8);
-    const View own = narrowed(query, 0, 8 * rank, 8);
-    ranks.tensors.push_back({at + "k_proj.weight", stored_as(part, part.shape), ""});
-    ranks.tensors.push_back({at + "q_proj.weight", stored_as(own, own.shape), ""});
-  }
-  return compare_catalogs(std::move(whole), std::move(ranks));
-}
-
-TEST(RankOrder, IsToldWhereNeighboursShouldShare) {
-  const Report report = compare({0, 1, 0, 1});
-  ASSERT_EQ(report.findings.size(), 1U);
-  EXPECT_EQ(report.findings[0].code, "block_permutation");
-  EXPECT_EQ(report.findings[0].explanation,
-            "the ranks of b hold other pieces than theirs: [0, 1, 0, 1] where [0, 0, 1, 1] belong, "
-            "and put together in that order they fit");
-}
-
-TEST(RankOrder, IsNotToldWhereNeighboursDoShare) {
-  const Report report = compare({0, 0, 1, 1});
-  EXPECT_TRUE(report.findings.empty());
-  for (const PairRow& row : report.pairs) EXPECT_EQ(row.comparison.status, Status::equal);
-}
 
 // Comparing shapes alone reads no values, not even to learn of ranks.
 TEST(Sides, LearnOfRanksFromValuesUnlessOnlyShapesCount) {
@@ -49,13 +18,27 @@ TEST(Sides, LearnOfRanksFromValuesUnlessOnlyShapesCount) {
   ranks.tensors.push_back({"w", halves[0], "", {halves[0], halves[1]}});
   Matching matching;
   matching.pairs.emplace_back();
-  Request request;
-  EXPECT_TRUE(sides_of(whole, ranks, matching, request).all_ranks);
-  request.shape_only = true;
-  EXPECT_FALSE(sides_of(whole, ranks, matching, request).all_ranks);
+  LayoutOptions options;
+  EXPECT_TRUE(sides_of(whole, ranks, matching, options).all_ranks);
+  options.read_values = false;
+  EXPECT_FALSE(sides_of(whole, ranks, matching, options).all_ranks);
   // Two that hold the same are copies, whatever their shape.
   ranks.tensors[0].shards[1] = halves[0];
-  EXPECT_FALSE(sides_of(whole, ranks, matching, Request()).all_ranks);
+  EXPECT_FALSE(sides_of(whole, ranks, matching, LayoutOptions()).all_ranks);
+}
+
+// All pairs of two dumps, in one layout.
+std::vector<AlignedPair> views_of(const Catalog& a, const Catalog& b) {
+  const Result<Matching> matching = match(a, b);
+  EXPECT_TRUE(matching.ok());
+  const Sides sides = sides_of(a, b, matching.value(), {});
+  std::vector<AlignedPair> views;
+  for (const Pair& pair : matching.value().pairs) {
+    Result<AlignedPair> aligned = aligned_views(sides, pair);
+    EXPECT_TRUE(aligned.ok());
+    if (aligned.ok()) views.push_back(std::move(aligned).value());
+  }
+  return views;
 }
 
 // Heads [heads, tokens, dim] as [tokens, heads, dim].
@@ -72,12 +55,12 @@ void expect_like_other_layers(std::string_view stage, uint64_t tokens, const Wro
     b.tensors.push_back(
         {name, stored_as(layer == 1 ? wrong(heads) : by_token(heads), {tokens, 12}), ""});
   }
-  const Report report = compare_catalogs(std::move(a), std::move(b));
-  ASSERT_EQ(report.pairs.size(), 3U);
-  EXPECT_EQ(report.pairs[0].comparison.status, Status::equal);
-  EXPECT_EQ(report.pairs[1].comparison.status, Status::different);
-  EXPECT_EQ(report.pairs[1].steps, report.pairs[0].steps);
-  EXPECT_FALSE(report.pairs[1].steps.empty());
+  const std::vector<AlignedPair> pairs = views_of(a, b);
+  ASSERT_EQ(pairs.size(), 3U);
+  EXPECT_TRUE(hold_same_values(pairs[0]));
+  EXPECT_FALSE(hold_same_values(pairs[1]));
+  EXPECT_EQ(pairs[1].steps, pairs[0].steps);
+  EXPECT_FALSE(pairs[1].steps.empty());
 }
 
 // Where as many tokens are there as features, shapes leave it open which axis is which, and values
@@ -109,11 +92,11 @@ TEST(AlignedViews, AreLikeThoseOfOtherSteps) {
       b.tensors.push_back({name, stored_as(by_token(of_b), {12, heads * 12}), ""});
     }
   }
-  const Report report = compare_catalogs(std::move(a), std::move(b));
-  ASSERT_EQ(report.pairs.size(), 4U);
-  for (const PairRow& row : report.pairs) {
-    ASSERT_FALSE(row.steps.empty());
-    EXPECT_EQ(row.steps[0], report.pairs[0].steps[0]) << row.index;
+  const std::vector<AlignedPair> pairs = views_of(a, b);
+  ASSERT_EQ(pairs.size(), 4U);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    ASSERT_FALSE(pairs[i].steps.empty());
+    EXPECT_EQ(pairs[i].steps[0], pairs[0].steps[0]) << i;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "pair_views.h"
+#include "layout/pair_views.h"
 
 #include <algorithm>
 
@@ -62,11 +62,11 @@ Operand operand_of(const Sides& sides, const Tensor& tensor, const std::optional
 }
 
 // What the user said of the axes of a pair. Parts of fused tensors are cut by their values.
-const Dims* dims_of(const Sides& sides, const Pair& which, const Request& request) {
+const Dims* dims_of(const Sides& sides, const Pair& which) {
   if (which.section_a || which.section_b) return nullptr;
   const std::string& name = sides.a.tensors[which.a].name;
   const Dims* found = nullptr;
-  for (const DimsOf& each : request.dims)
+  for (const DimsOf& each : sides.options.dims)
     if (each.whole ? name == each.names : starts_with_glob(name, each.names)) found = &each.dims;
   return found;
 }
@@ -91,10 +91,9 @@ bool is_flattened(const AlignedPair& pair) {
 
 // A pair that its own values tell no layout of, laid out as others of the run are.
 std::optional<AlignedPair> laid_out_like_peers(const Sides& sides, const Pair& which,
-                                               const Request& request, const Operand& a,
-                                               const Operand& b) {
-  for (Plan& plan : sides.peers->plans_for(which, request.align)) {
-    AlignOptions options = request.align;
+                                               const Operand& a, const Operand& b) {
+  for (Plan& plan : sides.peers->plans_for(which, sides.options.align)) {
+    AlignOptions options = sides.options.align;
     options.like = std::move(plan);
     Result<AlignedPair> aligned = align(a, b, options);
     if (aligned.ok() && aligned.value().note.empty()) return std::move(aligned).value();
@@ -105,35 +104,31 @@ std::optional<AlignedPair> laid_out_like_peers(const Sides& sides, const Pair& w
 }  // namespace
 
 Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching,
-               const Request& request) {
+               LayoutOptions options) {
   const auto shows = [&](const Pair& pair) {
     return !pair.section_a && !pair.section_b &&
            shows_all_ranks(a.tensors[pair.a], b.tensors[pair.b]);
   };
-  return {a, b, matching, !request.shape_only && std::ranges::any_of(matching.pairs, shows),
-          std::make_shared<PeerLayouts>(a, b, matching)};
+  const bool all_ranks = options.read_values && std::ranges::any_of(matching.pairs, shows);
+  return {
+      a, b, matching, std::move(options), all_ranks, std::make_shared<PeerLayouts>(a, b, matching)};
 }
 
-Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which, const Request& request) {
+Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which) {
   // What is a part of a fused tensor on either side is one tensor on both.
   const bool is_part = which.section_a || which.section_b;
   const Operand a = operand_of(sides, sides.a.tensors[which.a], which.section_a, is_part);
   const Operand b = operand_of(sides, sides.b.tensors[which.b], which.section_b, is_part);
-  if (const Dims* dims = dims_of(sides, which, request))
+  if (const Dims* dims = dims_of(sides, which))
     return align_named(a, b, *dims).in(fmt::format("--dims '{}'", dims->text));
-  AlignedPair pair = TRY(align(a, b, request.align));
+  AlignedPair pair = TRY(align(a, b, sides.options.align));
   if (!is_part && (pair.note == kNotConfirmed || is_flattened(pair))) {
-    std::optional<AlignedPair> as_others = laid_out_like_peers(sides, which, request, a, b);
+    std::optional<AlignedPair> as_others = laid_out_like_peers(sides, which, a, b);
     if (as_others) pair = std::move(*as_others);
   }
-  if (request.align.enabled && may_differ_in_rope_rows(sides, which))
+  if (sides.options.align.enabled && may_differ_in_rope_rows(sides, which))
     if (std::optional<AlignedPair> turned = with_rope_rows(pair)) return std::move(*turned);
   return pair;
-}
-
-Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const Request& request) {
-  const Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, request);
-  return aligned_views(sides, pairing.matching.pairs[pair], request);
 }
 
 }  // namespace tensordiff

@@ -1,0 +1,42 @@
+// The two views of one pair as they are compared: what the matcher paired, in one layout.
+
+#pragma once
+
+#include <memory>
+
+#include "align/dims.h"
+#include "layout/peer_layouts.h"
+
+namespace tensordiff {
+
+// What the user says about the axes of some pairs: --dims.
+struct DimsOf {
+  std::string names;  // Pairs whose name in A starts so; `*` globs allowed; empty: all pairs.
+  Dims dims;
+  bool whole = false;  // Only the one pair whose name in A is exactly `names`.
+};
+
+struct LayoutOptions {
+  AlignOptions align;
+  std::vector<DimsOf> dims;  // The last one that names a pair replaces what would be inferred.
+  bool read_values = true;   // False where only shapes are compared.
+};
+
+// Both sides, with what all pairs together tell of their ranks.
+struct Sides {
+  const Catalog& a;
+  const Catalog& b;
+  const Matching& matching;
+  LayoutOptions options;
+  // Whether some tensor lies in pieces on all ranks: no rank repeats another one then, but that
+  // neighbours may share the heads of keys and values that are too few for them.
+  bool all_ranks = false;
+  std::shared_ptr<PeerLayouts> peers;
+};
+
+// Reads values of some pairs, where the options allow it. Catalogs and matching outlive it.
+Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching, LayoutOptions options);
+
+Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which);
+
+}  // namespace tensordiff

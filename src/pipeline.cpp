@@ -165,8 +165,9 @@ std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows
 // How far the noise run is from a, for each tensor of a.
 Result<std::map<std::size_t, double>> noise_levels(const Request& request, const Catalog& a) {
   std::map<std::size_t, double> levels;
-  if (request.noise.empty()) return levels;
-  const Catalog noise = TRY(open_model(request.noise, request.open));
+  if (request.noise.empty() && !request.noise_run) return levels;
+  const Catalog noise =
+      request.noise_run ? *request.noise_run : TRY(open_model(request.noise, request.open));
   const Matching matching = TRY(match(a, noise, request.match));
   const Sides sides = sides_of(a, noise, matching, layout_of(request));
   for (const Pair& pair : matching.pairs) {

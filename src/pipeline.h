@@ -38,6 +38,7 @@ struct Request {
   DiagnoseOptions diagnose;
   AnalyzeOptions analyze;
   std::string noise;  // A third run, as good as a, whose distance from a is the noise; empty: none.
+  std::shared_ptr<const Catalog> noise_run;  // The same, where it is open already.
   std::string weights;  // The model that made the dumps, to compute steps again; empty: not given.
   std::vector<std::string> paths;  // Only tensors whose name starts so; `*` globs allowed.
   std::string ignore_regex;        // Not tensors whose name this finds.

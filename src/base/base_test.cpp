@@ -1,13 +1,18 @@
 // Results, checked arithmetic, cursors, text and JSON.
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <mutex>
+#include <set>
+#include <thread>
 
 #include "base/byte_cursor.h"
 #include "base/byte_source.h"
@@ -157,6 +162,28 @@ TEST(MapFile, NoticesAFileThatIsCutShort) {
   unlink(path.c_str());
 }
 
+// Touches a mapping that is not ours, of a file that was cut short. In a process of its own, in
+// which nobody has mapped a file yet.
+void fault_of_the_host(void (*handler)(int)) {
+  std::signal(SIGBUS, handler);
+  std::string path = testing::TempDir() + "tensordiff-test-XXXXXX";
+  const int file = mkstemp(path.data());
+  unlink(path.c_str());
+  SpillFile ours = SpillFile::create().value();
+  if (ftruncate(file, 1 << 20) != 0 || !ours.append(as_bytes("ours")).ok()) _exit(1);
+  const Bytes guarded = std::move(ours).map().value();
+  auto* theirs =
+      static_cast<volatile char*>(mmap(nullptr, 1 << 20, PROT_READ, MAP_SHARED, file, 0));
+  if (ftruncate(file, 4096) != 0) _exit(1);
+  _exit(theirs[1 << 19]);
+}
+
+TEST(MapFileDeathTest, LeavesFaultsOfOthersToTheHandlerThatWasThere) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(fault_of_the_host([](int) { _exit(7); }), testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(fault_of_the_host(SIG_DFL), testing::KilledBySignal(SIGBUS), "");
+}
+
 TEST(SpillFile, GivesBackWhatWasWritten) {
   SpillFile spill = SpillFile::create().value();
   ASSERT_TRUE(spill.append(as_bytes("hello ")).ok());
@@ -168,6 +195,18 @@ TEST(Parallel, VisitsEachIndexOnce) {
   std::vector<int> visits(1000);
   for_each_index(visits.size(), [&](std::size_t i) { ++visits[i]; });
   EXPECT_EQ(visits, std::vector<int>(1000, 1));
+}
+
+TEST(Parallel, UsesNoMoreThreadsThanAreAskedFor) {
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  with_threads(1, [&] {
+    for_each_index(1000, [&](std::size_t) {
+      const std::scoped_lock lock(mutex);
+      seen.insert(std::this_thread::get_id());
+    });
+  });
+  EXPECT_EQ(seen.size(), 1U);
 }
 
 TEST(Cancellation, LeavesOutWhatHasNotBegunInLoopsInsideLoops) {

@@ -33,8 +33,23 @@ std::mutex guarded_mutex;
 std::size_t guarded_next = 0;
 const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
 
+struct sigaction other_handler;  // The one that was there before ours.
+
+// Leaves a fault that is none of ours to whoever was asked before; to the system where nobody was.
+void pass_on(int signal, siginfo_t* info, void* context) {
+  if ((other_handler.sa_flags & SA_SIGINFO) != 0) {
+    other_handler.sa_sigaction(signal, info, context);
+  } else if (other_handler.sa_handler != SIG_DFL && other_handler.sa_handler != SIG_IGN) {
+    other_handler.sa_handler(signal);
+  } else {
+    std::signal(signal, SIG_DFL);
+    raise(signal);
+  }
+}
+
 // Puts zeros where the file no longer reaches, and notes it. Only async-signal-safe calls.
-void on_bus_error(int signal, siginfo_t* info, void*) {
+void on_bus_error(int signal, siginfo_t* info, void* context) {
+  const int fault = errno;
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   for (GuardedRange& range : guarded) {
     const uintptr_t begin = range.begin.load();
@@ -45,10 +60,10 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (zeros == MAP_FAILED) break;
     range.cut.store(true);
+    errno = fault;
     return;
   }
-  std::signal(signal, SIG_DFL);
-  raise(signal);
+  pass_on(signal, info, context);
 }
 
 void install_bus_handler() {
@@ -56,7 +71,8 @@ void install_bus_handler() {
   std::call_once(once, [] {
     struct sigaction action = {};
     action.sa_sigaction = on_bus_error;
-    action.sa_flags = SA_SIGINFO;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGBUS, nullptr, &other_handler);  // Before ours can be called and ask for it.
     sigaction(SIGBUS, &action, nullptr);
   });
 }

@@ -2,14 +2,16 @@
 
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 
 #include <memory>
-#include <thread>
+#include <mutex>
 
 namespace tensordiff {
 namespace {
 
+std::mutex limit_mutex;
 std::unique_ptr<tbb::global_control> limit;
 
 // ThreadSanitizer cannot see into the threading library, which is not built with it. These tell it
@@ -27,6 +29,7 @@ void happens_before(void*) {}
 }  // namespace
 
 void set_threads(std::size_t count) {
+  const std::scoped_lock lock(limit_mutex);
   limit.reset();
   if (count == 0) return;
   limit =
@@ -47,6 +50,11 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& w
     happens_before(&end);
   });
   happens_after(&end);
+}
+
+void with_threads(std::size_t count, const std::function<void()>& work) {
+  tbb::task_arena arena(count == 0 ? tbb::task_arena::automatic : static_cast<int>(count));
+  arena.execute(work);
 }
 
 // Loops inside a loop are bound to its context by the library, and stop with it.

@@ -1,5 +1,6 @@
 #include "base/sandbox.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -19,14 +20,34 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 namespace tensordiff {
 namespace {
 
-std::string& program() {
-  static std::string path;
-  return path;
+std::mutex program_mutex;
+std::string program_said;  // By set_sandbox_program().
+
+// Beside the program or shared library that this code is in, or where an installed one has it.
+std::string program_beside_us() {
+  Dl_info here = {};
+  static const char mark = 0;
+  if (dladdr(&mark, &here) == 0 || !here.dli_fname) return "";
+  std::string folder = here.dli_fname;
+  folder.erase(folder.rfind('/') == std::string::npos ? 0 : folder.rfind('/'));
+  for (const char* path : {"/tensordiff", "/../bin/tensordiff"})
+    if (!folder.empty() && access((folder + path).c_str(), X_OK) == 0) return folder + path;
+  return "";
+}
+
+std::string program() {
+  {
+    const std::scoped_lock lock(program_mutex);
+    if (!program_said.empty()) return program_said;
+  }
+  if (const char* set = std::getenv("TENSORDIFF_PROGRAM"); set && *set) return set;
+  return program_beside_us();
 }
 
 // --- The filter, as a program for the kernel: it looks at the number of a system call and, where
@@ -99,7 +120,10 @@ Result<void> limit(int resource, uint64_t most) {
 
 }  // namespace
 
-void set_sandbox_program(std::string path) { program() = std::move(path); }
+void set_sandbox_program(std::string path) {
+  const std::scoped_lock lock(program_mutex);
+  program_said = std::move(path);
+}
 
 Result<void> enter_sandbox(const SandboxLimits& limits) {
   TRY(limit(RLIMIT_CPU, limits.seconds));
@@ -140,8 +164,7 @@ SandboxChild::~SandboxChild() {
 }
 
 Result<SandboxChild> SandboxChild::start(std::string_view task, const SandboxLimits& limits) {
-  const char* other = std::getenv("TENSORDIFF_PROGRAM");
-  std::string path = program().empty() && other ? other : program();
+  std::string path = program();
   if (path.empty())
     return Error(
         "it needs the program tensordiff for a process of its own; TENSORDIFF_PROGRAM "

@@ -21,7 +21,8 @@ struct SandboxLimits {
   uint64_t memory = 1ULL << 30;
 };
 
-// The program to start; cli/main.cpp names itself. There is no child without.
+// The program to start; cli/main.cpp names itself. In another process it is the one that
+// TENSORDIFF_PROGRAM names, or one that lies beside our code or in ../bin.
 void set_sandbox_program(std::string path);
 
 class SandboxChild {

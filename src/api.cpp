@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "pipeline.h"
 #include "report/renderer.h"
+#include "report/wording.h"
 #include "tensordiff/tensordiff.h"
 
 namespace tensordiff::api {
@@ -124,7 +125,7 @@ Pair public_pair(const PairRow& row) {
   pair.name_b = row.b.name;
   pair.layer = row.layer;
   pair.stage = row.stage;
-  pair.matched_by = row.matched_by;
+  pair.matched_by = matched_by_text(row);
   pair.dtype_a = name_of(row.a.dtype);
   pair.dtype_b = name_of(row.b.dtype);
   pair.shape_a = row.a.shape;
@@ -132,7 +133,7 @@ Pair public_pair(const PairRow& row) {
   pair.shape = row.shape;
   pair.status = public_status(row.comparison.status);
   pair.diff = public_diff(row.comparison.diff);
-  pair.message = row.message;
+  pair.message = message_of(row);
   return pair;
 }
 

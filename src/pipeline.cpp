@@ -6,7 +6,6 @@
 #include <atomic>
 #include <map>
 
-#include "align/rope_rows.h"
 #include "align/whole.h"
 #include "analyze/analysis.h"
 #include "base/parallel.h"
@@ -14,7 +13,8 @@
 #include "compare/tolerance_rules.h"
 #include "match/filter.h"
 #include "match/ranks.h"
-#include "report/parts.h"
+#include "report/layout_notes.h"
+#include "report/wording.h"
 
 namespace tensordiff {
 namespace {
@@ -50,6 +50,7 @@ Result<void> gather(const TensorParallel& tp, Catalog& a, Catalog& b, Report& re
 void fail(PairRow& row, Status status, std::string message) {
   row.comparison = {};
   row.comparison.status = status;
+  row.notes.clear();
   row.message = std::move(message);
 }
 
@@ -72,7 +73,7 @@ Result<void> compare_copies(const AlignedPair& pair, const CompareOptions& optio
   CompareOptions quiet = options;
   quiet.on_progress = {};
   for (const Copy& copy : pair.copies) {
-    const Comparison found = TRY(compare({copy.like_view, copy.view, {}, ""}, quiet));
+    const Comparison found = TRY(compare({copy.like_view, copy.view, {}}, quiet));
     if (found.status != Status::different) continue;
     row.comparison.status = Status::different;
     add_message(row, fmt::format("rank {} of {} should hold the same as rank {} and does not: they "
@@ -101,7 +102,7 @@ void compare_pair(const Sides& sides, const Pair& which, const Request& request,
   if (!pair.ok()) return fail(row, Status::incomparable, pair.error().message());
   row.shape = pair.value().a.shape;
   row.steps = pair.value().steps;
-  row.message = pair.value().note;
+  row.notes = pair.value().notes;
 
   const ToleranceRule* rule = rule_for(row, request);
   const CompareOptions options = rule ? with_rule(request.compare, *rule) : request.compare;
@@ -203,7 +204,7 @@ std::vector<Site> sites_of(const Report& report, const Matching& matching,
 // What the noise model says of a pair overrides the elementwise tolerance, unless the user set one.
 void settle(const Outcome& outcome, const Request& request, PairRow& row) {
   row.verdict = outcome.verdict;
-  if (row.message.empty()) row.message = outcome.note;
+  if (message_of(row).empty()) row.message = outcome.note;
   if (request.compare.atol || request.compare.rtol || rule_for(row, request)) return;
   Status& status = row.comparison.status;
   // Where no element exceeds the tolerance, it is ranks of one side that are out of step.
@@ -312,13 +313,6 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
     if (request.on_row && !called_off()) request.on_row(report.pairs[i]);
   });
   if (called_off()) return Error("cancelled");
-  const auto turned = std::ranges::count_if(
-      report.pairs, [](const PairRow& row) { return row.message.starts_with(kRopeRows); });
-  if (turned > 0)
-    report.notes.push_back(fmt::format(
-        "q and k: {} in {} pairs, halves on one side and neighbours on the other; compared in one "
-        "order",
-        kRopeRows, turned));
 
   // Tell noise from mistakes and explain these, now that all of it can be seen at once.
   // Tensors of one input do not come from each other.
@@ -331,7 +325,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
   if (called_off()) return Error("cancelled");
 
   // Say what it comes to.
-  note_parts(report);
+  note_layouts(report);
   report.summary = summarise(report);
   return report;
 }

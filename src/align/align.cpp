@@ -12,7 +12,6 @@
 #include <set>
 
 #include "align/evidence.h"
-#include "align/part_note.h"
 #include "align/view.h"
 #include "align/whole.h"
 #include "base/text.h"
@@ -98,7 +97,7 @@ bool may_truncate(const Whole& a, const Whole& b) {
 
 bool can_carry_out(const Plan& plan, const View& a, const View& b) {
   return std::ranges::all_of(plan, [&](const Step& step) {
-    return step.op != ops::kFlatten || can_flatten(step.side == 'a' ? a : b);
+    return step.op != Op::flatten || can_flatten(step.side == 'a' ? a : b);
   });
 }
 
@@ -109,7 +108,7 @@ bool same_shards(const Operand& a, const Operand& b) {
 }
 
 bool moves_axes(const Plan& plan) {
-  return std::ranges::find(plan, ops::kPermute, &Step::op) != plan.end();
+  return std::ranges::find(plan, Op::permute, &Step::op) != plan.end();
 }
 
 // Where other tensors are cut with their axes as they are, or rank meets rank, one that fits so is
@@ -136,7 +135,7 @@ bool hides_order(const Whole& a, const Whole& b, bool as_many_ranks) {
 bool turns_grid(const Whole& a, const Whole& b, const Plan& plan) {
   if ((a.regrouping & b.regrouping & regrouped::kGrid) == 0) return false;
   if (a.on_rank != b.on_rank || moves_axes(plan)) return false;
-  const auto is_concat = [](const Step& step) { return step.op == ops::kConcat; };
+  const auto is_concat = [](const Step& step) { return step.op == Op::concat; };
   return !std::ranges::equal(a.steps | std::views::filter(is_concat),
                              b.steps | std::views::filter(is_concat), {}, &Step::argument,
                              &Step::argument);
@@ -206,9 +205,14 @@ std::vector<Result<Reader>> held_open(const Operand& a, const Operand& b) {
   return readers;
 }
 
-void add_note(AlignedPair& pair, std::string_view note) {
-  if (!pair.note.empty()) pair.note += "; ";
-  pair.note += note;
+// `size` is that of the axis before the step, which truncates or selects.
+LayoutNote part_note(const Step& step, uint64_t size) {
+  using enum LayoutNote::Kind;
+  const uint64_t axis = step.argument[0], kept = step.argument.back();
+  const LayoutNote::Kind kind = step.op != Op::select ? only_beginning
+                                : kept == 1           ? one_of_stack
+                                                      : only_end;
+  return {kind, step.side, axis, size, kept};
 }
 
 AlignedPair choose(const std::vector<Candidate>& candidates) {
@@ -221,7 +225,7 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
   const double most = disagreement_max(candidates[0].a->view.elements(), candidates.size());
   if (least > most) {
     AlignedPair pair = carry_out(candidates[0]);
-    add_note(pair, kNotConfirmed);
+    pair.notes.push_back({LayoutNote::Kind::not_confirmed});
     return pair;
   }
   const auto as_good = [&](double value) {
@@ -232,17 +236,17 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
   AlignedPair pair = carry_out(chosen);
   const bool same_wholes = chosen.a == candidates[0].a && chosen.b == candidates[0].b;
   if (least > kNothingUnexplained && std::ranges::count_if(disagreements, as_good) > 1)
-    add_note(pair, kNotConfirmed);
+    pair.notes.push_back({LayoutNote::Kind::not_confirmed});
   else if (found > 0 && (same_wholes || moves_axes(chosen.plan)) &&
            candidates[0].evidence == Evidence::none)
-    add_note(pair, kOtherOrder);
+    pair.notes.push_back({LayoutNote::Kind::other_order});
   return pair;
 }
 
 // Whether two plans do the same to axes of whatever sizes.
 bool alike(const Plan& x, const Plan& y) {
   return std::ranges::equal(x, y, [](const Step& one, const Step& other) {
-    const bool sized = one.op == ops::kSplit;
+    const bool sized = one.op == Op::split;
     return one.side == other.side && one.op == other.op &&
            one.argument.size() == other.argument.size() &&
            (sized ? one.argument[0] == other.argument[0] : one.argument == other.argument);
@@ -277,16 +281,14 @@ std::string shapes_text(const Operand& operand) {
 }  // namespace
 
 AlignedPair carry_out(const Plan& plan, View a, View b) {
-  AlignedPair pair{std::move(a), std::move(b), plan, ""};
+  AlignedPair pair{std::move(a), std::move(b), plan};
   for (const Step& step : plan) {
     View& view = step.side == 'a' ? pair.a : pair.b;
     const Shape before = view.shape;
     view = apply(step, std::move(view));
-    if (step.op == ops::kFlatten)
-      pair.note = "no axes in common: compared element by element in the order they are stored";
-    if (step.op != ops::kTruncate && step.op != ops::kSelect) continue;
-    if (!pair.note.empty()) pair.note += "; ";
-    pair.note += part_note(step, before[step.argument[0]]);
+    if (step.op == Op::flatten) pair.notes = {{LayoutNote::Kind::flattened}};
+    if (step.op == Op::truncate || step.op == Op::select)
+      pair.notes.push_back(part_note(step, before[step.argument[0]]));
   }
   assert(pair.a.shape == pair.b.shape);
   return pair;

@@ -10,12 +10,15 @@ namespace {
 
 using Values = std::vector<float>;
 
-constexpr std::string_view kUnconfirmed = "layout not confirmed by values";
+const LayoutNotes kUnconfirmed = {{LayoutNote::Kind::not_confirmed}};
 
 std::string text(const Plan& plan) {
+  constexpr std::string_view kNames[] = {"squeeze", "permute", "split",  "truncate", "select",
+                                         "flatten", "ranks…",  "ranks…", "ranks…",   "ranks…"};
   std::string result;
   for (const Step& step : plan) {
-    result += fmt::format("{}{}.{}", result.empty() ? "" : " ", step.side, step.op);
+    result += fmt::format("{}{}.{}", result.empty() ? "" : " ", step.side,
+                          kNames[static_cast<std::size_t>(step.op)]);
     for (std::size_t i = 0; i < step.argument.size(); ++i)
       result += fmt::format("{}{}", i == 0 ? ":" : ",", step.argument[i]);
   }
@@ -85,7 +88,7 @@ TEST(Align, FindsTheLayout) {
     EXPECT_EQ(pair.a.shape, layout.shape);
     EXPECT_EQ(pair.b.shape, layout.shape);
     EXPECT_EQ(values_of(pair.a), values_of(pair.b));
-    EXPECT_NE(pair.note, kUnconfirmed);
+    EXPECT_NE(pair.notes, kUnconfirmed);
   }
 }
 
@@ -126,8 +129,7 @@ TEST(Align, SeesTheOrderThroughNoise) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = -0.1F * values[i] + 0.02F * error[i];
   const AlignedPair pair = aligned(a, f32_view({6, 96}, values));
   EXPECT_EQ(text(pair.steps), "a.permute:1,0,2 b.split:1,6,16");
-  EXPECT_EQ(pair.note,
-            "the shapes fit as they are, but the values only with the axes in another order");
+  EXPECT_EQ(pair.notes, (LayoutNotes{{LayoutNote::Kind::other_order}}));
 }
 
 TEST(Align, TakesTheSimplestAndSaysSoWhereValuesDoNotTell) {
@@ -143,25 +145,25 @@ TEST(Align, TakesTheSimplestAndSaysSoWhereValuesDoNotTell) {
   for (const auto& [a, b, steps] : cases) {
     const AlignedPair pair = aligned(noise_view(a, 1), noise_view(b, 2));
     EXPECT_EQ(text(pair.steps), steps);
-    EXPECT_EQ(pair.note, kUnconfirmed);
+    EXPECT_EQ(pair.notes, kUnconfirmed);
   }
 }
 
 TEST(Align, NeedsNoValuesWhereOnlyOneLayoutKeepsTheOrder) {
   const AlignedPair pair = aligned(noise_view({1, 20, 12}, 1), noise_view({20, 12}, 2));
-  EXPECT_EQ(pair.note, "");
+  EXPECT_TRUE(pair.notes.empty());
 }
 
 TEST(Align, TakesAnyLayoutOfAConstant) {
   const AlignedPair pair =
       aligned(f32_view({4, 6}, Values(24, 3)), f32_view({6, 4}, Values(24, 3)));
   EXPECT_EQ(text(pair.steps), "b.permute:1,0");
-  EXPECT_EQ(pair.note, "");
+  EXPECT_TRUE(pair.notes.empty());
 }
 
 TEST(Align, KeepsWithTheOrderWhereEverythingIsNan) {
   const Values nan(24, std::numeric_limits<float>::quiet_NaN());
-  EXPECT_EQ(aligned(f32_view({4, 6}, nan), f32_view({6, 4}, nan)).note, kUnconfirmed);
+  EXPECT_EQ(aligned(f32_view({4, 6}, nan), f32_view({6, 4}, nan)).notes, kUnconfirmed);
 }
 
 TEST(Align, CutsTheLongerSideOnlyWhereTheRestIsTheSame) {
@@ -169,11 +171,11 @@ TEST(Align, CutsTheLongerSideOnlyWhereTheRestIsTheSame) {
   const View a = stored_as(truncated(b, 0, 20), {1, 20, 5});
   const AlignedPair pair = aligned(a, b);
   EXPECT_EQ(text(pair.steps), "a.squeeze:0 b.truncate:0,20");
-  EXPECT_EQ(pair.note, "b has 4 more rows on axis 0: only the first 20 are compared");
+  EXPECT_EQ(pair.notes, (LayoutNotes{{LayoutNote::Kind::only_beginning, 'b', 0, 24, 20}}));
   EXPECT_EQ(values_of(pair.a), values_of(pair.b));
 
   const AlignedPair mirrored = aligned(b, a);
-  EXPECT_EQ(mirrored.note, "a has 4 more rows on axis 0: only the first 20 are compared");
+  EXPECT_EQ(mirrored.notes, (LayoutNotes{{LayoutNote::Kind::only_beginning, 'a', 0, 24, 20}}));
 }
 
 TEST(Align, DoesNotCutForNearlyTheSame) {
@@ -260,7 +262,7 @@ TEST(Align, TakesTheSimplestWhereValuesCannotBeRead) {
   View a = counting_view({4, 6});
   a.parts[0].source = ByteSource(96, []() -> Result<Bytes> { return Error("corrupt member"); });
   const AlignedPair pair = aligned(a, counting_view({6, 4}));
-  EXPECT_EQ(pair.note, kUnconfirmed);
+  EXPECT_EQ(pair.notes, kUnconfirmed);
   EXPECT_EQ(refusal(a, counting_view({5, 6})), "no common layout: [4, 6] against [5, 6]");
 }
 
@@ -278,9 +280,8 @@ TEST(Flattened, ComparesTheSameNumbersInOtherRows) {
   const Result<AlignedPair> pair = align(a, b);
   ASSERT_TRUE(pair.ok()) << pair.error().message();
   EXPECT_EQ(values_of(pair.value().a), values_of(pair.value().b));
-  EXPECT_EQ(pair.value().steps, (Plan{{'a', ops::kFlatten, {}}, {'b', ops::kFlatten, {}}}));
-  EXPECT_EQ(pair.value().note,
-            "no axes in common: compared element by element in the order they are stored");
+  EXPECT_EQ(pair.value().steps, (Plan{{'a', Op::flatten, {}}, {'b', Op::flatten, {}}}));
+  EXPECT_EQ(pair.value().notes, (LayoutNotes{{LayoutNote::Kind::flattened}}));
 }
 
 TEST(Flattened, IsNotTakenWithoutTheValues) {

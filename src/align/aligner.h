@@ -14,36 +14,34 @@
 #include <string_view>
 #include <vector>
 
+#include "align/layout_note.h"
 #include "base/result.h"
 #include "tensor/tensor.h"
 
 namespace tensordiff {
 
-namespace ops {
-
-inline constexpr std::string_view kSqueeze = "squeeze";    // {axis}, which has size 1, is dropped.
-inline constexpr std::string_view kPermute = "permute";    // {order}: new axis i is old order[i].
-inline constexpr std::string_view kSplit = "split";        // {axis, sizes...}: one axis as several.
-inline constexpr std::string_view kTruncate = "truncate";  // {axis, size}: only its first entries.
-inline constexpr std::string_view kSelect = "select";      // {axis, first, size}: only these.
-inline constexpr std::string_view kFlatten = "flatten";    // {}: all axes as one.
-
-// How a side that lies in pieces on several ranks was put together, before all other steps.
-inline constexpr std::string_view kReplica = "replica";  // {ranks}: all hold the same.
-inline constexpr std::string_view kSum = "sum";          // {ranks}: they add up.
-// {axis, ranks, copies}: one after the other; each on so many neighbouring ranks.
-inline constexpr std::string_view kConcat = "concat";
-// {axis, ranks, parts...}: each rank has several parts, which are put together one by one.
-inline constexpr std::string_view kConcatParts = "concat_parts";
-
-}  // namespace ops
+// What is done to the axes of one side.
+enum class Op : uint8_t {
+  squeeze,   // {axis}, which has size 1, is dropped.
+  permute,   // {order}: new axis i is old order[i].
+  split,     // {axis, sizes...}: one axis as several.
+  truncate,  // {axis, size}: only its first entries.
+  select,    // {axis, first, size}: only these.
+  flatten,   // {}: all axes as one.
+  // How a side that lies in pieces on several ranks was put together, before all other steps.
+  replica,       // {ranks}: all hold the same.
+  sum,           // {ranks}: they add up.
+  concat,        // {axis, ranks, copies}: one after the other; each on so many neighbouring ranks.
+  concat_parts,  // {axis, ranks, parts...}: each rank has several parts, put together one by one.
+};
+inline constexpr std::size_t kOps = 10;
 
 // One thing that was done to one side, as the report lists it:
 // {"side":"a","op":"squeeze","axis":0}. Axes are numbered as they are when the step is taken.
 struct Step {
   char side = 'a';
-  std::string_view op;             // One of ops.
-  std::vector<uint64_t> argument;  // What stands in braces there.
+  Op op = Op::squeeze;
+  std::vector<uint64_t> argument;  // What stands in braces at the Op.
 
   bool operator==(const Step&) const = default;
 };
@@ -63,7 +61,7 @@ struct AlignedPair {
   View a;
   View b;  // Both of one shape from here on; no later stage looks at how they came to it.
   std::vector<Step> steps;
-  std::string note;               // What the reader should know: "layout not confirmed by values".
+  LayoutNotes notes = {};
   std::vector<Copy> copies = {};  // What has to be compared with each other, too.
 };
 

@@ -11,7 +11,7 @@ Shape without_units(const Shape& shape) {
 Plan drop_axes(char side, const std::vector<std::size_t>& ascending) {
   Plan plan;
   for (std::size_t i = ascending.size(); i-- > 0;)
-    plan.push_back({side, ops::kSqueeze, {ascending[i]}});
+    plan.push_back({side, Op::squeeze, {ascending[i]}});
   return plan;
 }
 
@@ -55,7 +55,7 @@ Plan AxisWalk::splits(char taken_side, char target_side) const {
     if (group.sizes.size() == 1) continue;
     std::vector<uint64_t> argument = {group.splits_target ? group.target : group.taken};
     argument.insert(argument.end(), group.sizes.begin(), group.sizes.end());
-    plan.push_back({group.splits_target ? target_side : taken_side, ops::kSplit, argument});
+    plan.push_back({group.splits_target ? target_side : taken_side, Op::split, argument});
   }
   return plan;
 }

@@ -64,7 +64,7 @@ std::optional<Cut> cut_along(char side, const Operand& operand, const Section& s
   for (const View& shard : operand.shards) {
     const std::optional<Range> range = range_of(section, shard.shape[axis]);
     if (!range) return std::nullopt;
-    const Step step{side, ops::kSelect, {axis, range->first, range->size}};
+    const Step step{side, Op::select, {axis, range->first, range->size}};
     if (cut.steps.empty()) cut.steps.push_back(step);
     cut.shards.push_back(apply(step, shard));
   }
@@ -80,7 +80,7 @@ std::vector<Cut> cuts_by_owner(char side, const Operand& operand, std::size_t ax
   if (each < 2 || each * owners != section.elements.size()) return {};
   for (std::size_t i = each; i < section.elements.size(); ++i)
     if (section.elements[i] != section.elements[i - each]) return {};
-  const Step choose{side, ops::kSelect, {axis, section.index / each, 1}};
+  const Step choose{side, Op::select, {axis, section.index / each, 1}};
   Operand owned{operand.shards, section};
   owned.section->index %= each;
   owned.section->elements.resize(each);
@@ -110,8 +110,8 @@ std::optional<Cut> cut_in_groups(char side, const Operand& operand, std::size_t 
     const uint64_t size = shard.shape[axis] / groups;
     const std::optional<Range> range = range_of(*operand.section, size);
     if (!range || size * groups != shard.shape[axis]) return std::nullopt;
-    cut.steps = {{side, ops::kSplit, {axis, groups, size}},
-                 {side, ops::kSelect, {axis + 1, range->first, range->size}}};
+    cut.steps = {{side, Op::split, {axis, groups, size}},
+                 {side, Op::select, {axis + 1, range->first, range->size}}};
     for (const Step& step : cut.steps) shard = apply(step, std::move(shard));
     cut.shards.push_back(std::move(shard));
   }

@@ -32,9 +32,9 @@ TEST(Dims, SplitsDropsAndMovesAxes) {
   ASSERT_TRUE(pair.ok()) << pair.error().message();
   EXPECT_EQ(values_of(pair.value().a), values_of(pair.value().b));
   EXPECT_EQ(pair.value().a.shape, (Shape{5, 3, 4}));
-  EXPECT_EQ(pair.value().steps, (Plan{{'a', ops::kSplit, {2, 3, 4}},
-                                      {'a', ops::kSqueeze, {0}},
-                                      {'b', ops::kPermute, {1, 0, 2}}}));
+  EXPECT_EQ(
+      pair.value().steps,
+      (Plan{{'a', Op::split, {2, 3, 4}}, {'a', Op::squeeze, {0}}, {'b', Op::permute, {1, 0, 2}}}));
 }
 
 // Where the shapes agree, nothing would be inferred; what the user says is done all the same.
@@ -66,12 +66,12 @@ TEST(Dims, PutsRanksTogetherAlongTheMarkedAxis) {
   const Result<AlignedPair> pair = aligned("s h d -> s (h[tp] d)", {{heads}}, ranks);
   ASSERT_TRUE(pair.ok()) << pair.error().message();
   EXPECT_EQ(values_of(pair.value().a), values_of(pair.value().b));
-  EXPECT_EQ(pair.value().steps[0], (Step{'b', ops::kConcat, {1, 2, 1}}));
+  EXPECT_EQ(pair.value().steps[0], (Step{'b', Op::concat, {1, 2, 1}}));
 
   const Result<AlignedPair> copies = aligned("s h -> s h", {{whole}}, {{whole, whole}});
   ASSERT_TRUE(copies.ok());
   EXPECT_EQ(copies.value().copies.size(), 1U);
-  EXPECT_EQ(copies.value().steps, (Plan{{'b', ops::kReplica, {2}}}));
+  EXPECT_EQ(copies.value().steps, (Plan{{'b', Op::replica, {2}}}));
 }
 
 TEST(Dims, SaysWhyTheyDoNotFit) {

@@ -8,7 +8,7 @@ namespace tensordiff {
 namespace {
 
 void flatten(char side, const Shape& shape, Plan& plan) {
-  if (shape.size() != 1) plan.push_back({side, ops::kFlatten, {}});
+  if (shape.size() != 1) plan.push_back({side, Op::flatten, {}});
 }
 
 std::vector<Plan> propose(const Shape& a, const Shape& b) {

@@ -99,7 +99,7 @@ void take(Named& named, Step step) {
 std::vector<std::string> split_axes(Named& named, const Sizes& sizes) {
   std::vector<std::string> names;
   for (const std::vector<NamedAxis>& axis : named.axes) {
-    Step step{named.side, ops::kSplit, {names.size()}};
+    Step step{named.side, Op::split, {names.size()}};
     for (const NamedAxis& each : axis) {
       step.argument.push_back(each.name == "1" ? 1 : sizes.at(each.name));
       names.push_back(each.name);
@@ -119,7 +119,7 @@ Result<void> drop_axes(Named& named, std::vector<std::string>& names, const Name
     if (named.view.shape[i] != 1)
       return Error("axis {} of {} has {} entries, and {} has no such axis", names[i], named.side,
                    named.view.shape[i], named.side == 'a' ? 'b' : 'a');
-    take(named, {named.side, ops::kSqueeze, {i}});
+    take(named, {named.side, Op::squeeze, {i}});
     names.erase(names.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return {};
@@ -144,7 +144,7 @@ Result<Named> gathered(char side, const Operand& operand, const NamedAxes& axes)
     if (!fit_along(shards, axis))
       return Error("the ranks of {} do not fit together along {}", side, sharded->name);
     named.view = concatenated(shards, axis);
-    named.steps = {{side, ops::kConcat, {axis, shards.size(), 1}}};
+    named.steps = {{side, Op::concat, {axis, shards.size(), 1}}};
     return named;
   }
   for (std::size_t rank = 1; rank < shards.size(); ++rank) {
@@ -152,13 +152,13 @@ Result<Named> gathered(char side, const Operand& operand, const NamedAxes& axes)
       return Error("the ranks of {} have other shapes, and no axis has [tp]", side);
     named.copies.push_back({side, rank, 0, shards[rank], shards[0]});
   }
-  named.steps = {{side, ops::kReplica, {shards.size()}}};
+  named.steps = {{side, Op::replica, {shards.size()}}};
   return named;
 }
 
 // The axes of b in the order of a.
 void reorder(Named& b, const std::vector<std::string>& from, const std::vector<std::string>& to) {
-  Step step{'b', ops::kPermute, {}};
+  Step step{'b', Op::permute, {}};
   for (const std::string& name : to)
     step.argument.push_back(static_cast<uint64_t>(std::ranges::find(from, name) - from.begin()));
   if (!std::ranges::is_sorted(step.argument)) take(b, std::move(step));
@@ -179,7 +179,7 @@ Result<AlignedPair> align_named(const Operand& a, const Operand& b, const Dims& 
   TRY(drop_axes(right, names_b, dims.a));
   reorder(right, names_b, names_a);
 
-  AlignedPair pair{std::move(left.view), std::move(right.view), std::move(left.steps), ""};
+  AlignedPair pair{std::move(left.view), std::move(right.view), std::move(left.steps)};
   pair.steps.insert(pair.steps.end(), right.steps.begin(), right.steps.end());
   pair.copies = std::move(left.copies);
   pair.copies.insert(pair.copies.end(), right.copies.begin(), right.copies.end());

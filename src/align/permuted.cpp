@@ -82,7 +82,7 @@ struct Move {
 void add_moves(char side, const Shape& moved, const Shape& target, std::vector<Move>& moves) {
   const char other = side == 'a' ? 'b' : 'a';
   for (const Order& order : OrderSearch(moved, target).found) {
-    Plan plan = {{side, ops::kPermute, order.axes}};
+    Plan plan = {{side, Op::permute, order.axes}};
     for (Step& step : order.walk.splits(side, other)) plan.push_back(std::move(step));
     moves.push_back({order.inversions(), std::move(plan)});
   }

@@ -1,7 +1,5 @@
 #include "align/rope_rows.h"
 
-#include <fmt/format.h>
-
 #include "align/evidence.h"
 #include "align/view.h"
 
@@ -18,17 +16,16 @@ AlignedPair in_pairs(const AlignedPair& pair, uint64_t head, char side_of_halves
   std::vector<uint64_t> order = {0, 2, 1};
   for (std::size_t axis = 3; axis < rank + 2; ++axis) order.push_back(axis);
   const char other = side_of_halves == 'a' ? 'b' : 'a';
-  const Plan plan = {{side_of_halves, ops::kSplit, {0, heads, 2, head / 2}},
-                     {side_of_halves, ops::kPermute, order},
-                     {other, ops::kSplit, {0, heads, head / 2, 2}}};
+  const Plan plan = {{side_of_halves, Op::split, {0, heads, 2, head / 2}},
+                     {side_of_halves, Op::permute, order},
+                     {other, Op::split, {0, heads, head / 2, 2}}};
   AlignedPair result = pair;
   for (const Step& step : plan) {
     View& view = step.side == 'a' ? result.a : result.b;
     view = apply(step, std::move(view));
     result.steps.push_back(step);
   }
-  result.note = fmt::format("{}: in each head of {}, {} has neighbours where {} has halves",
-                            kRopeRows, head, other, side_of_halves);
+  result.notes = {{LayoutNote::Kind::rope_rows, side_of_halves, 0, head}};
   return result;
 }
 

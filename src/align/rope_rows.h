@@ -13,9 +13,6 @@
 
 namespace tensordiff {
 
-// What its note starts with.
-inline constexpr std::string_view kRopeRows = "rows follow the other RoPE layout";
-
 // The pair in one order; nothing where it fits as it is, or in no order of this kind.
 std::optional<AlignedPair> with_rope_rows(const AlignedPair& pair);
 

@@ -38,28 +38,26 @@ TEST(RopeRows, AreBroughtToOneOrderAndSaid) {
     const std::vector<float> halves = random_floats(64 * width);
     const View a = view_of({64, width}, halves);
     const View b = view_of({64, width}, to_neighbours(halves, 32, width));
-    const auto found = with_rope_rows({a, b, {}, ""});
+    const auto found = with_rope_rows({a, b, {}});
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->note,
-              "rows follow the other RoPE layout: in each head of 32, b has neighbours where a has "
-              "halves");
+    EXPECT_EQ(found->notes, (LayoutNotes{{LayoutNote::Kind::rope_rows, 'a', 0, 32}}));
     EXPECT_EQ(found->a.shape, (Shape{2, 16, 2, width}));
     EXPECT_EQ(found->steps.size(), 3U);
     std::vector<double> of_a(64 * width), of_b(64 * width);
     Reader::open(found->a).value().values(0, of_a.size(), of_a.data());
     Reader::open(found->b).value().values(0, of_b.size(), of_b.data());
     EXPECT_EQ(of_a, of_b);
-    EXPECT_TRUE(
-        with_rope_rows({b, a, {}, ""})->note.ends_with("a has neighbours where b has halves"));
+    EXPECT_EQ(with_rope_rows({b, a, {}})->notes,
+              (LayoutNotes{{LayoutNote::Kind::rope_rows, 'b', 0, 32}}));
   }
 }
 
 TEST(RopeRows, AreLeftAsTheyAreWhereTheyFitOrNothingDoes) {
   const std::vector<float> values = random_floats(64 * 16);
   const View a = view_of({64, 16}, values);
-  EXPECT_FALSE(with_rope_rows({a, a, {}, ""}));
+  EXPECT_FALSE(with_rope_rows({a, a, {}}));
   std::vector<float> reversed(values.rbegin(), values.rend());
-  EXPECT_FALSE(with_rope_rows({a, view_of({64, 16}, reversed), {}, ""}));
+  EXPECT_FALSE(with_rope_rows({a, view_of({64, 16}, reversed), {}}));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ void add_plan(char side, const Shape& stack, const Shape& single, std::vector<Pl
   const bool in_its_place = single.size() == stack.size() && single[0] == 1;
   if (rest != without_units(single) || !(in_its_place || rest.size() >= kAxesMin)) return;
   const char other = side == 'a' ? 'b' : 'a';
-  Plan plan = {{side, ops::kSelect, {0, 0, 1}}};
+  Plan plan = {{side, Op::select, {0, 0, 1}}};
   Shape selected = stack;
   selected[0] = 1;
   for (Step& step : drop_units(side, selected)) plan.push_back(std::move(step));

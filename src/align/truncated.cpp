@@ -26,12 +26,12 @@ std::vector<Plan> propose(const Shape& a, const Shape& b) {
   for (Step& step : drop_units('b', b)) plan.push_back(std::move(step));
   for (std::size_t axis = 0; axis < small.size(); ++axis)
     if (small[axis] < large[axis])
-      plan.push_back({a_is_small ? 'b' : 'a', ops::kTruncate, {axis, small[axis]}});
+      plan.push_back({a_is_small ? 'b' : 'a', Op::truncate, {axis, small[axis]}});
   Plan from_end = plan;
   for (Step& step : from_end)
-    if (step.op == ops::kTruncate) {
+    if (step.op == Op::truncate) {
       const uint64_t axis = step.argument[0];
-      step = {step.side, ops::kSelect, {axis, large[axis] - small[axis], small[axis]}};
+      step = {step.side, Op::select, {axis, large[axis] - small[axis], small[axis]}};
     }
   return {plan, from_end};
 }

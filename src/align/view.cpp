@@ -181,13 +181,13 @@ View truncated(View view, std::size_t axis, uint64_t size) {
 
 View apply(const Step& step, View view) {
   const std::span<const uint64_t> argument = step.argument;
-  if (step.op == ops::kSqueeze) return squeezed(std::move(view), argument[0]);
-  if (step.op == ops::kPermute) return permuted(view, argument);
-  if (step.op == ops::kSplit) return split(view, argument[0], argument.subspan(1));
-  if (step.op == ops::kSelect)
+  if (step.op == Op::squeeze) return squeezed(std::move(view), argument[0]);
+  if (step.op == Op::permute) return permuted(view, argument);
+  if (step.op == Op::split) return split(view, argument[0], argument.subspan(1));
+  if (step.op == Op::select)
     return narrowed(std::move(view), argument[0], argument[1], argument[2]);
-  if (step.op == ops::kFlatten) return flattened(std::move(view));
-  assert(step.op == ops::kTruncate);
+  if (step.op == Op::flatten) return flattened(std::move(view));
+  assert(step.op == Op::truncate);
   return truncated(std::move(view), argument[0], argument[1]);
 }
 

@@ -89,10 +89,10 @@ TEST(Truncated, DropsPartsThatLieBeyond) {
 
 TEST(Apply, DoesWhatTheStepSays) {
   const View view = counting_view({1, 4, 3});
-  EXPECT_EQ(apply({'a', ops::kSqueeze, {0}}, view).shape, (Shape{4, 3}));
-  EXPECT_EQ(apply({'a', ops::kPermute, {2, 0, 1}}, view).shape, (Shape{3, 1, 4}));
-  EXPECT_EQ(apply({'a', ops::kSplit, {1, 2, 2}}, view).shape, (Shape{1, 2, 2, 3}));
-  EXPECT_EQ(apply({'a', ops::kTruncate, {2, 1}}, view).shape, (Shape{1, 4, 1}));
+  EXPECT_EQ(apply({'a', Op::squeeze, {0}}, view).shape, (Shape{4, 3}));
+  EXPECT_EQ(apply({'a', Op::permute, {2, 0, 1}}, view).shape, (Shape{3, 1, 4}));
+  EXPECT_EQ(apply({'a', Op::split, {1, 2, 2}}, view).shape, (Shape{1, 2, 2, 3}));
+  EXPECT_EQ(apply({'a', Op::truncate, {2, 1}}, view).shape, (Shape{1, 4, 1}));
 }
 
 }  // namespace

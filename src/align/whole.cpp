@@ -51,7 +51,7 @@ constexpr double kRounding = 0.01;
 
 // Also where the values are too few, or too much the same, to correlate.
 bool look_alike(const View& a, const View& b) {
-  const AlignedPair pair{a, b, {}, ""};
+  const AlignedPair pair{a, b, {}};
   const double most = std::min(kRounding, disagreement_max(a.elements(), 1));
   return sampled_disagreement(pair) <= most || samples_equal(pair);
 }
@@ -68,7 +68,7 @@ class Gathering {
 
   void all() {
     if (ranks_ == 1) {
-      add(shards_[0], {});
+      add(shards_[0], std::nullopt);
       return;
     }
     if (cut_.axis) {
@@ -88,7 +88,7 @@ class Gathering {
       }
     // What several ranks have the same is no summand of theirs.
     if (same && !copied && can_encode(shards_[0].dtype))
-      add(summed(shards_), {side_, ops::kSum, {ranks_}});
+      add(summed(shards_), Step{side_, Op::sum, {ranks_}});
     // Copies that are not alike are still copies, if nothing else explains what they are.
     if (same && !alike) replica().unlike = true;
   }
@@ -109,7 +109,7 @@ class Gathering {
   }
 
   Whole& replica() {
-    Whole& whole = add(shards_[0], {side_, ops::kReplica, {ranks_}});
+    Whole& whole = add(shards_[0], Step{side_, Op::replica, {ranks_}});
     for (std::size_t rank = 1; rank < ranks_; ++rank) {
       whole.copies.push_back({side_, rank, 0, shards_[rank], shards_[0]});
       whole.substitutes.push_back(shards_[rank]);
@@ -169,7 +169,7 @@ class Gathering {
   }
 
   void copies_of(const Shards& distinct, const std::vector<Copy>& copies) {
-    const Step step{side_, ops::kReplica, {ranks_ / distinct.size()}};
+    const Step step{side_, Op::replica, {ranks_ / distinct.size()}};
     Cut cut{distinct, cut_.steps, true, std::nullopt};
     cut.steps.push_back(step);
     const std::size_t first = wholes_.size();
@@ -183,7 +183,7 @@ class Gathering {
     for (std::size_t first = 0; first < ranks_; first += count)
       rows.push_back(concatenated(std::span(shards_).subspan(first, count), axis));
     Cut cut{rows, cut_.steps, true, std::nullopt};
-    cut.steps.push_back({side_, ops::kConcat, {axis, count, 1}});
+    cut.steps.push_back({side_, Op::concat, {axis, count, 1}});
     Gathering groups(side_, cut, facts_, wholes_);
     Whole& repeated = groups.replica();
     repeated.regrouping |= regrouped::kRepeated;
@@ -193,14 +193,15 @@ class Gathering {
   }
 
   Whole& concat(std::size_t axis) {
-    return add(concatenated(shards_, axis), {side_, ops::kConcat, {axis, ranks_, 1}});
+    return add(concatenated(shards_, axis), Step{side_, Op::concat, {axis, ranks_, 1}});
   }
 
   // Each piece on `copies` neighbouring ranks.
   void copied(std::size_t axis, std::size_t copies) {
     Shards distinct;
     for (std::size_t rank = 0; rank < ranks_; rank += copies) distinct.push_back(shards_[rank]);
-    Whole& whole = add(concatenated(distinct, axis), {side_, ops::kConcat, {axis, ranks_, copies}});
+    Whole& whole =
+        add(concatenated(distinct, axis), Step{side_, Op::concat, {axis, ranks_, copies}});
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
       const std::size_t like = rank - rank % copies;
       if (rank != like) whole.copies.push_back({side_, rank, like, shards_[rank], shards_[like]});
@@ -226,7 +227,7 @@ class Gathering {
       }
       first += sizes[i];
     }
-    Step step{side_, ops::kConcatParts, {axis, ranks_}};
+    Step step{side_, Op::concat_parts, {axis, ranks_}};
     step.argument.insert(step.argument.end(), sizes.begin(), sizes.end());
     Whole& whole = add(concatenated(parts, axis), step);
     whole.guess = true;
@@ -234,9 +235,9 @@ class Gathering {
     whole.copies = std::move(same);
   }
 
-  Whole& add(View view, const Step& step) {
+  Whole& add(View view, const std::optional<Step>& step) {
     Plan steps = cut_.steps;
-    if (!step.op.empty()) steps.push_back(step);
+    if (step) steps.push_back(*step);
     wholes_.push_back({std::move(view), std::move(steps), {}, {}, cut_.guess, 0, false, 0});
     return wholes_.back();
   }

@@ -1,7 +1,6 @@
 #include "align/whole.h"
 
 #include "align/cut.h"
-#include "align/part_note.h"
 #include "align/view.h"
 #include "tensor/test_views.h"
 
@@ -34,7 +33,7 @@ TEST(Whole, ConcatenatesAlongAnyAxis) {
     const AlignedPair pair =
         aligned({{whole}}, {pieces(whole, axis, std::vector(2, whole.shape[axis] / 2))});
     expect_same(pair);
-    EXPECT_EQ(pair.steps, (Plan{{'b', ops::kConcat, {axis, 2, 1}}}));
+    EXPECT_EQ(pair.steps, (Plan{{'b', Op::concat, {axis, 2, 1}}}));
   }
 }
 
@@ -52,14 +51,14 @@ TEST(Whole, TakesCopiesOnce) {
   const View whole = noise_view({5, 8}, 1);
   const AlignedPair same = aligned({{whole}}, {{whole, whole, whole}});
   expect_same(same);
-  EXPECT_EQ(same.steps, (Plan{{'b', ops::kReplica, {3}}}));
+  EXPECT_EQ(same.steps, (Plan{{'b', Op::replica, {3}}}));
   EXPECT_EQ(same.copies.size(), 2U);
 
   // Two heads of keys on four ranks.
   const std::vector<View> heads = pieces(whole, 1, {4, 4});
   const AlignedPair grouped = aligned({{whole}}, {{heads[0], heads[0], heads[1], heads[1]}});
   expect_same(grouped);
-  EXPECT_EQ(grouped.steps, (Plan{{'b', ops::kConcat, {1, 4, 2}}}));
+  EXPECT_EQ(grouped.steps, (Plan{{'b', Op::concat, {1, 4, 2}}}));
   ASSERT_EQ(grouped.copies.size(), 2U);
   EXPECT_EQ(grouped.copies[1].rank, 3U);
   EXPECT_EQ(grouped.copies[1].like, 2U);
@@ -70,7 +69,7 @@ TEST(Whole, KnowsACopyThatIsOutOfStep) {
   for (const std::vector<View>& ranks :
        {std::vector{whole, noise_view({5, 8}, 2)}, std::vector{noise_view({5, 8}, 2), whole}}) {
     const AlignedPair pair = aligned({{whole}}, {ranks});
-    EXPECT_EQ(pair.steps, (Plan{{'b', ops::kReplica, {2}}}));
+    EXPECT_EQ(pair.steps, (Plan{{'b', Op::replica, {2}}}));
     EXPECT_EQ(pair.copies.size(), 1U);
   }
 }
@@ -81,7 +80,7 @@ TEST(Whole, AddsSummandsUp) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values_of(y)[i];
   const AlignedPair pair = aligned({{f32_view({5, 8}, sum)}}, {{x, y}});
   expect_same(pair);
-  EXPECT_EQ(pair.steps, (Plan{{'b', ops::kSum, {2}}}));
+  EXPECT_EQ(pair.steps, (Plan{{'b', Op::sum, {2}}}));
 }
 
 TEST(Whole, PutsPartsOfFusedRanksTogether) {
@@ -93,7 +92,7 @@ TEST(Whole, PutsPartsOfFusedRanksTogether) {
   const AlignedPair pair =
       aligned({{whole}}, {{stored_as(first, {6, 8}), stored_as(second, {6, 8})}});
   expect_same(pair);
-  EXPECT_EQ(pair.steps, (Plan{{'b', ops::kConcatParts, {1, 2, 4, 2, 2}}}));
+  EXPECT_EQ(pair.steps, (Plan{{'b', Op::concat_parts, {1, 2, 4, 2, 2}}}));
 }
 
 TEST(Whole, NeverChangesTheOrderOfRanks) {
@@ -102,7 +101,7 @@ TEST(Whole, NeverChangesTheOrderOfRanks) {
   std::swap(ranks[0], ranks[1]);
   const AlignedPair pair = aligned({{whole}}, {ranks});
   EXPECT_NE(values_of(pair.a), values_of(pair.b));
-  EXPECT_EQ(pair.note, "layout not confirmed by values");
+  EXPECT_EQ(pair.notes, (LayoutNotes{{LayoutNote::Kind::not_confirmed}}));
   const AlignedPair both = aligned({pieces(whole, 1, {4, 4})}, {ranks});
   EXPECT_NE(values_of(both.a), values_of(both.b));
 }
@@ -113,7 +112,7 @@ TEST(Whole, IsCutOutOfWhatItIsFusedWith) {
   EXPECT_TRUE(cuts_of('a', {{fused}})[0].steps.empty());
   const std::vector<Cut> cuts = cuts_of('a', {{fused}, Section{"", {64, 32}, 1}});
   ASSERT_FALSE(cuts.empty());
-  EXPECT_EQ(cuts[0].steps, (Plan{{'a', ops::kSelect, {0, 4, 2}}}));
+  EXPECT_EQ(cuts[0].steps, (Plan{{'a', Op::select, {0, 4, 2}}}));
   EXPECT_EQ(cuts[0].shards[0].shape, (Shape{2, 16}));
 }
 
@@ -171,7 +170,7 @@ TEST(Whole, KnowsCopiesOfRanks) {
   const AlignedPair fused = aligned({{whole}}, {{first, first, second, second}});
   expect_same(fused);
   EXPECT_EQ(fused.copies.size(), 2U);
-  EXPECT_EQ(fused.steps, (Plan{{'b', ops::kReplica, {2}}, {'b', ops::kConcatParts, {0, 2, 3, 3}}}));
+  EXPECT_EQ(fused.steps, (Plan{{'b', Op::replica, {2}}, {'b', Op::concat_parts, {0, 2, 3, 3}}}));
 }
 
 TEST(Whole, PutsPiecesOfABatchTogetherThatArePiecesOfHeads) {
@@ -182,7 +181,7 @@ TEST(Whole, PutsPiecesOfABatchTogetherThatArePiecesOfHeads) {
   const AlignedPair pair = aligned({{whole}}, {ranks});
   expect_same(pair);
   EXPECT_EQ(pair.a.shape, whole.shape);
-  EXPECT_EQ(pair.steps, (Plan{{'b', ops::kConcat, {0, 2, 1}}, {'b', ops::kConcat, {2, 2, 1}}}));
+  EXPECT_EQ(pair.steps, (Plan{{'b', Op::concat, {0, 2, 1}}, {'b', Op::concat, {2, 2, 1}}}));
 }
 
 TEST(Whole, PutsPiecesOfABatchTogetherOfWhichThereAreCopies) {
@@ -190,7 +189,7 @@ TEST(Whole, PutsPiecesOfABatchTogetherOfWhichThereAreCopies) {
   const std::vector<View> half = pieces(whole, 0, {3, 3});
   const AlignedPair pair = aligned({{whole}}, {{half[0], half[1], half[0], half[1]}});
   expect_same(pair);
-  EXPECT_EQ(pair.steps, (Plan{{'b', ops::kConcat, {0, 2, 1}}, {'b', ops::kReplica, {2}}}));
+  EXPECT_EQ(pair.steps, (Plan{{'b', Op::concat, {0, 2, 1}}, {'b', Op::replica, {2}}}));
   EXPECT_EQ(pair.copies.size(), 1U);
 }
 
@@ -236,7 +235,7 @@ TEST(Whole, TurnsNoSquareShardsWhereOthersAreNotTurned) {
     turned.push_back(stored_as(permuted(rank, std::vector<uint64_t>{1, 0}), {6, 6}));
   const AlignedPair either = aligned({{whole}}, {turned});
   expect_same(either);
-  EXPECT_EQ(either.note, kOtherOrder);
+  EXPECT_EQ(either.notes, (LayoutNotes{{LayoutNote::Kind::other_order}}));
   const AlignedPair straight = aligned({{whole}}, {turned, std::nullopt, {true, false}});
   EXPECT_NE(values_of(straight.a), values_of(straight.b));
 }
@@ -275,11 +274,10 @@ TEST(Stacked, ComparesTheFirstAndSaysSo) {
   const AlignedPair pair = aligned({{stack}}, {{stored_as(first, {1, 6, 5})}});
   expect_same(pair);
   EXPECT_EQ(pair.a.shape, (Shape{6, 5}));
-  EXPECT_EQ(pair.note, "axis 0 of a stacks 4, of which only the first is compared");
+  const LayoutNote first_alone = {LayoutNote::Kind::one_of_stack, 'a', 0, 4, 1};
+  EXPECT_EQ(pair.notes, LayoutNotes{first_alone});
   const AlignedPair wrong = aligned({{stack}}, {{noise_view({1, 6, 5}, 2)}});
-  EXPECT_EQ(
-      wrong.note,
-      "axis 0 of a stacks 4, of which only the first is compared; layout not confirmed by values");
+  EXPECT_EQ(wrong.notes, (LayoutNotes{first_alone, {LayoutNote::Kind::not_confirmed}}));
 }
 
 TEST(Truncated, FindsTheEndToo) {
@@ -287,7 +285,7 @@ TEST(Truncated, FindsTheEndToo) {
   const View tail = narrowed(longer, 0, 3, 6);
   const AlignedPair pair = aligned({{longer}}, {{stored_as(tail, {6, 5})}});
   expect_same(pair);
-  EXPECT_EQ(pair.note, "a has 3 more rows on axis 0: only the last 6 are compared");
+  EXPECT_EQ(pair.notes, (LayoutNotes{{LayoutNote::Kind::only_end, 'a', 0, 9, 6}}));
 }
 
 TEST(AllShards, AreTakenOnceEach) {

@@ -14,7 +14,7 @@ bool has(const Subject& pair, std::string_view word) {
 }
 
 AlignedPair part(const AlignedPair& views, std::size_t axis, uint64_t first, uint64_t size) {
-  return {narrowed(views.a, axis, first, size), narrowed(views.b, axis, first, size), {}, ""};
+  return {narrowed(views.a, axis, first, size), narrowed(views.b, axis, first, size), {}};
 }
 
 class Collector {

@@ -186,7 +186,7 @@ void blame_sums(Run& run) {
     if (!site.bug() || !site.created) continue;
     for (const std::size_t input : site.inputs) {
       Site& source = run.sites[input];
-      const auto summed = [](const Step& step) { return step.side == 'b' && step.op == ops::kSum; };
+      const auto summed = [](const Step& step) { return step.side == 'b' && step.op == Op::sum; };
       if (!reduces_over_ranks(source.role) || std::ranges::none_of(source.views.steps, summed))
         continue;
       source.verdict = Verdict::bug;

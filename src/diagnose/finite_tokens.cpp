@@ -39,8 +39,7 @@ std::optional<Site> cut(const Run& run, const Site& site, uint64_t tokens) {
   part.name_a = site.name_a, part.name_b = site.name_b;
   part.layer = site.layer, part.stage = site.stage;
   part.noise = site.noise;
-  const Plan plan = {{'a', ops::kTruncate, {*axis, tokens}},
-                     {'b', ops::kTruncate, {*axis, tokens}}};
+  const Plan plan = {{'a', Op::truncate, {*axis, tokens}}, {'b', Op::truncate, {*axis, tokens}}};
   part.views = carry_out(plan, site.views.a, site.views.b);
   Result<Comparison> compared = compare(part.views);
   if (!compared.ok()) return std::nullopt;

@@ -33,9 +33,8 @@ uint64_t ranks_of(const Run& run, char side) {
   for (const Site& site : run.sites) {
     for (const Step& step : site.views.steps) {
       if (step.side != side) continue;
-      if (step.op == ops::kSum || step.op == ops::kReplica)
-        ranks = std::max(ranks, step.argument[0]);
-      if (step.op == ops::kConcat || step.op == ops::kConcatParts)
+      if (step.op == Op::sum || step.op == Op::replica) ranks = std::max(ranks, step.argument[0]);
+      if (step.op == Op::concat || step.op == Op::concat_parts)
         ranks = std::max(ranks, step.argument[1]);
     }
   }

@@ -215,8 +215,8 @@ std::vector<Site> on_two_ranks(const ToyMistakes& mistakes, std::string_view sum
   auto b = model.run(dtype, true, {mistakes});
   std::vector<Site> sites = sites_of(a, DType::f32, b, dtype);
   for (Site& site : sites) {
-    if (site.stage == "query") site.views.steps.push_back({'b', ops::kConcat, {1, 2, 1}});
-    if (site.stage == summed) site.views.steps.push_back({'b', ops::kSum, {2}});
+    if (site.stage == "query") site.views.steps.push_back({'b', Op::concat, {1, 2, 1}});
+    if (site.stage == summed) site.views.steps.push_back({'b', Op::sum, {2}});
   }
   return sites;
 }

@@ -37,7 +37,7 @@ Dealt deal(const std::vector<View>& shards) {
   Dealt dealt;
   for (const View& shard : shards) {
     const auto same = std::ranges::find_if(dealt.pieces, [&](const View& piece) {
-      return piece.shape == shard.shape && samples_equal({piece, shard, {}, ""});
+      return piece.shape == shard.shape && samples_equal({piece, shard, {}});
     });
     dealt.piece_of.push_back(static_cast<uint64_t>(same - dealt.pieces.begin()));
     if (same == dealt.pieces.end()) dealt.pieces.push_back(shard);
@@ -48,7 +48,7 @@ Dealt deal(const std::vector<View>& shards) {
 std::optional<Explanation> on_side(const Case& it, char side) {
   const AlignedPair& views = it.site.views;
   const auto concat = std::ranges::find(views.steps, side, &Step::side);
-  if (concat == views.steps.end() || concat->op != ops::kConcat || concat->argument[2] < 2)
+  if (concat == views.steps.end() || concat->op != Op::concat || concat->argument[2] < 2)
     return std::nullopt;
   const uint64_t ranks = concat->argument[1], copies = concat->argument[2];
   const Dealt dealt = deal(shards_of(views, side, ranks));

@@ -45,9 +45,8 @@ std::optional<Explanation> same_shard(const Case& it) {
 
 // The ranks of b add up to a, but nothing added them: see blame_sums() in diagnose.cpp.
 std::optional<Explanation> unsummed(const Case& it) {
-  const auto sum = std::ranges::find_if(it.site.views.steps, [](const Step& step) {
-    return step.side == 'b' && step.op == ops::kSum;
-  });
+  const auto sum = std::ranges::find_if(
+      it.site.views.steps, [](const Step& step) { return step.side == 'b' && step.op == Op::sum; });
   if (sum == it.site.views.steps.end() || !it.site.bug()) return std::nullopt;
   Explanation result;
   result.text = fmt::format(

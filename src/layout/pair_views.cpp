@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "align/part_note.h"
 #include "align/rope_rows.h"
 #include "align/view.h"
 #include "base/checked_math.h"
@@ -86,7 +85,7 @@ bool may_differ_in_rope_rows(const Sides& sides, const Pair& which) {
 // Compared as it is stored: right where all layers are, a reshape in place of a transpose where one
 // is.
 bool is_flattened(const AlignedPair& pair) {
-  return std::ranges::find(pair.steps, ops::kFlatten, &Step::op) != pair.steps.end();
+  return std::ranges::find(pair.steps, Op::flatten, &Step::op) != pair.steps.end();
 }
 
 // A pair that its own values tell no layout of, laid out as others of the run are.
@@ -96,7 +95,7 @@ std::optional<AlignedPair> laid_out_like_peers(const Sides& sides, const Pair& w
     AlignOptions options = sides.options.align;
     options.like = std::move(plan);
     Result<AlignedPair> aligned = align(a, b, options);
-    if (aligned.ok() && aligned.value().note.empty()) return std::move(aligned).value();
+    if (aligned.ok() && is_told(aligned.value().notes)) return std::move(aligned).value();
   }
   return std::nullopt;
 }
@@ -122,7 +121,7 @@ Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which) {
   if (const Dims* dims = dims_of(sides, which))
     return align_named(a, b, *dims).in(fmt::format("--dims '{}'", dims->text));
   AlignedPair pair = TRY(align(a, b, sides.options.align));
-  if (!is_part && (pair.note == kNotConfirmed || is_flattened(pair))) {
+  if (!is_part && (has(pair.notes, LayoutNote::Kind::not_confirmed) || is_flattened(pair))) {
     std::optional<AlignedPair> as_others = laid_out_like_peers(sides, which, a, b);
     if (as_others) pair = std::move(*as_others);
   }

@@ -80,6 +80,24 @@ TEST(AlignedViews, AreNotThoseOfOneLayerAlone) {
   expect_like_other_layers("post_attn", 10, [](const View& heads) { return heads; });
 }
 
+// The stack of one layer holds other values: that the others are laid out alike tells its layout,
+// though only a part of it is compared.
+TEST(AlignedViews, OfAPartAreLikeThoseOfOtherLayers) {
+  Catalog a, b;
+  for (unsigned layer = 0; layer < 3; ++layer) {
+    const View stack = noise_view({2, 6, 5, 4}, layer + 1);
+    const View first = stored_as(narrowed(stack, 0, 0, 1), {1, 6, 5, 4});
+    const std::string name = fmt::format("{}_query", layer);
+    a.tensors.push_back({name, stack, ""});
+    b.tensors.push_back({name, layer == 1 ? noise_view({1, 6, 5, 4}, 9) : first, ""});
+  }
+  const std::vector<AlignedPair> pairs = views_of(a, b);
+  ASSERT_EQ(pairs.size(), 3U);
+  EXPECT_FALSE(hold_same_values(pairs[1]));
+  EXPECT_EQ(pairs[1].steps, pairs[0].steps);
+  EXPECT_EQ(pairs[1].notes, (LayoutNotes{{LayoutNote::Kind::one_of_stack, 'a', 0, 2, 1}}));
+}
+
 // No layer tells of the queries, of which nothing agrees; keys of fewer heads do.
 TEST(AlignedViews, AreLikeThoseOfOtherSteps) {
   Catalog a, b;

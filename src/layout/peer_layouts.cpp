@@ -28,12 +28,15 @@ std::vector<std::string> PeerLayouts::keys_of(const Pair& pair) const {
 
 std::optional<Plan> PeerLayouts::confirmed_plan(const Group& group,
                                                 const AlignOptions& options) const {
+  std::optional<Plan> of_part;  // Told as well, but a plan that leaves nothing out fits more pairs.
   for (const Pair* pair : group.first) {
     Result<AlignedPair> aligned =
         align(a_.tensors[pair->a].view, b_.tensors[pair->b].view, options);
-    if (aligned.ok() && aligned.value().note.empty()) return std::move(aligned).value().steps;
+    if (!aligned.ok() || !is_told(aligned.value().notes)) continue;
+    if (!leaves_out(aligned.value().notes)) return std::move(aligned).value().steps;
+    if (!of_part) of_part = std::move(aligned).value().steps;
   }
-  return std::nullopt;
+  return of_part;
 }
 
 std::vector<Plan> PeerLayouts::plans_for(const Pair& which, const AlignOptions& options) {

@@ -29,7 +29,7 @@ std::map<std::string, Layers> by_pattern(const std::vector<std::string>& names,
 
 bool is_by_meaning(const Pair& pair) {
   const bool named =
-      pair.matched_by == matchers::conventions.name || pair.matched_by == matchers::fuzzy.name;
+      pair.matched_by == &matchers::conventions || pair.matched_by == &matchers::fuzzy;
   return named && !pair.section_a && !pair.section_b && !pair.tied;
 }
 
@@ -96,7 +96,7 @@ class Crosswise {
       Pair other = pairs_[index];
       other.a = of_a.at(numbers);
       pairs_[index].b = of_b.at(numbers);
-      other.matched_by = pairs_[index].matched_by = matchers::value.name;
+      other.matched_by = pairs_[index].matched_by = &matchers::value;
       std::erase(input_.free_a, other.a);
       std::erase(input_.free_b, pairs_[index].b);
       pairs_.push_back(std::move(other));

@@ -36,7 +36,7 @@ TEST_F(Exec, PairsWhatTheProgramSays) {
     echo '["we\"ird", "p"]')sh");
   ASSERT_TRUE(matching.ok()) << matching.error().message();
   EXPECT_EQ(pairs_text(matching.value(), a_, b_), (Names{"x=$(touch /tmp/never)", "we\"ird=p"}));
-  EXPECT_EQ(matching.value().pairs[0].matched_by, "exec");
+  EXPECT_EQ(matching.value().pairs[0].matched_by, &matchers::exec);
   EXPECT_NE(access("/tmp/never", F_OK), 0);
 }
 

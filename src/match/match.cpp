@@ -166,7 +166,7 @@ class Chain {
       if (claimed_a || claimed_b) continue;
       taken_a_.add(pair.a);
       taken_b_.add(pair.b);
-      pair.matched_by = matcher.name;
+      pair.matched_by = &matcher;
       matching_.pairs.push_back(std::move(pair));
     }
     for (std::string& note : proposal.notes) matching_.notes.push_back(std::move(note));
@@ -181,6 +181,18 @@ class Chain {
 };
 
 }  // namespace
+
+constinit const Matcher kEachWithEach = {
+    .name = "each-with-each",
+    .summary = "one input alone: each tensor with each other",
+    .propose = nullptr,
+};
+
+const Matcher* matcher_named(std::string_view name) {
+  if (name == kEachWithEach.name) return &kEachWithEach;
+  const auto found = std::ranges::find(matchers::kAll, name, &Matcher::name);
+  return found == std::end(matchers::kAll) ? nullptr : *found;
+}
 
 Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& options) {
   const std::vector<const Matcher*> chain = TRY(chain_of(options));
@@ -220,7 +232,7 @@ Matching match_within(const Catalog& catalog) {
   for (std::size_t a = 0; a < count; ++a)
     for (std::size_t b = a + 1; b < count && matching.pairs.size() < kPairsWithinMax; ++b)
       matching.pairs.push_back(
-          {.a = a, .b = b, .layer = {}, .stage = {}, .matched_by = "each-with-each"});
+          {.a = a, .b = b, .layer = {}, .stage = {}, .matched_by = &kEachWithEach});
   if (count > 1 && count * (count - 1) / 2 > kPairsWithinMax)
     matching.notes.push_back(fmt::format(
         "{} tensors make {} pairs, of which the first {} are compared: --path takes fewer tensors, "

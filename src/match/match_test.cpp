@@ -20,8 +20,8 @@ Catalog catalog_of(const Names& names) {
 Names pairs_of(const Catalog& a, const Catalog& b, const Matching& matching) {
   Names result;
   for (const Pair& pair : matching.pairs)
-    result.push_back(
-        fmt::format("{}={} ({})", a.tensors[pair.a].name, b.tensors[pair.b].name, pair.matched_by));
+    result.push_back(fmt::format("{}={} ({})", a.tensors[pair.a].name, b.tensors[pair.b].name,
+                                 pair.matched_by->name));
   return result;
 }
 

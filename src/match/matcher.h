@@ -18,12 +18,14 @@
 
 namespace tensordiff {
 
+struct Matcher;
+
 struct Pair {
   std::size_t a = 0;  // Indexes into the catalogs' tensors.
   std::size_t b = 0;
   std::optional<int64_t> layer;  // Of a.
   std::string stage;
-  std::string_view matched_by;
+  const Matcher* matched_by = nullptr;  // The strategy; set by match().
   // Which part of the tensor is meant, where it holds several that the other side keeps apart.
   std::optional<Section> section_a = std::nullopt, section_b = std::nullopt;
   // One side stores once what the other has twice, so that a tensor may have a partner already.
@@ -106,6 +108,12 @@ inline constexpr const Matcher* kAll[] = {&manual, &exec,        &layer_stage, &
                                           &fuzzy,  &shape,       &value,       &fused_value};
 
 }  // namespace matchers
+
+// What match_within() calls its pairs; no strategy to ask for.
+extern const Matcher kEachWithEach;
+
+// Nothing where no strategy has this name.
+const Matcher* matcher_named(std::string_view name);
 
 Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& options = {});
 

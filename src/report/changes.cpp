@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "report/selection.h"
+#include "report/wording.h"
 
 namespace tensordiff {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 // Also where what both have is the same, but one has more of it.
 bool is_change(const PairRow& row) {
   return row.comparison.status >= Status::different ||
-         std::ranges::find(row.steps, ops::kTruncate, &Step::op) != row.steps.end();
+         std::ranges::find(row.steps, Op::truncate, &Step::op) != row.steps.end();
 }
 
 ChangeKind kind_of(const PairRow& row) {
@@ -42,7 +43,7 @@ std::vector<Change> list_changes(const Report& report, const RenderOptions& opti
                        .name = row->a.name,
                        .a = {&row->a, &row->comparison.a},
                        .b = {&row->b, &row->comparison.b},
-                       .message = row->message,
+                       .message = message_of(*row),
                        .magnitude = change_magnitude(*row)});
   }
   if (options.show_unpaired) {

@@ -10,6 +10,7 @@
 #include "report/divergence_text.h"
 #include "report/renderer.h"
 #include "report/selection.h"
+#include "report/wording.h"
 
 namespace tensordiff {
 namespace {
@@ -56,14 +57,14 @@ std::string pair_line(const Report& report, const PairRow& pair) {
   const Status status = pair.comparison.status;
   CsvRow row;
   row.field(uint64_t{pair.index}).text(pair.a.name).text(pair.b.name);
-  row.field(pair.layer).text(pair.stage).field(pair.matched_by).field(name_of(status));
+  row.field(pair.layer).text(pair.stage).field(matched_by_text(pair)).field(name_of(status));
   row.field(name_of(pair.a.dtype)).field(name_of(pair.b.dtype));
   row.field(index_text(pair.a.shape)).field(index_text(pair.b.shape));
   if (status == Status::incomparable || status == Status::error)
     row.skip(22);
   else
     add_diff(row, pair.comparison.diff);
-  row.text(pair.message).field(pair.verdict ? name_of(*pair.verdict) : "");
+  row.text(message_of(pair)).field(pair.verdict ? name_of(*pair.verdict) : "");
   return row.field(divergence_of(report, pair.index)).text(findings_of(report, pair.index)).take();
 }
 

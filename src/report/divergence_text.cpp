@@ -50,7 +50,7 @@ std::string cause_of(const Finding& finding) {
 
 std::string cause_at(const Report& report, std::size_t pair) {
   const Finding* finding = finding_at(report, pair);
-  return finding ? cause_of(*finding) : printable(report.pairs[pair].message, kLengthMax);
+  return finding ? cause_of(*finding) : printable(message_of(report.pairs[pair]), kLengthMax);
 }
 
 std::string capitalised(std::string text) {

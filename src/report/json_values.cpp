@@ -1,37 +1,13 @@
 #include "report/json_values.h"
 
-#include <algorithm>
+#include "report/wording.h"
 
 namespace tensordiff {
-namespace {
-
-// What the numbers of a step are called. The last of fewer names than numbers stands for a list.
-struct StepNames {
-  std::string_view op;
-  std::vector<std::string_view> names;
-};
-
-const StepNames& names_of(std::string_view op) {
-  static const StepNames kNames[] = {
-      {ops::kSqueeze, {"axis"}},
-      {ops::kPermute, {"order..."}},
-      {ops::kSplit, {"axis", "sizes..."}},
-      {ops::kTruncate, {"axis", "size"}},
-      {ops::kSelect, {"axis", "first", "size"}},
-      {ops::kReplica, {"ranks"}},
-      {ops::kSum, {"ranks"}},
-      {ops::kConcat, {"axis", "ranks", "copies"}},
-      {ops::kConcatParts, {"axis", "ranks", "parts..."}},
-  };
-  return *std::ranges::find(kNames, op, &StepNames::op);
-}
-
-}  // namespace
-
 void write_step(JsonWriter& json, const Step& step) {
-  json.member("op", step.op);
+  const OpWords& words = words_of(step.op);
+  json.member("op", words.name);
   std::size_t at = 0;
-  for (const std::string_view name : names_of(step.op).names) {
+  for (const std::string_view name : words.arguments) {
     if (!name.ends_with("...")) {
       json.member(name, step.argument[at++]);
       continue;

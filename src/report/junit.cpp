@@ -55,11 +55,11 @@ JunitCase case_of(const Report& report, const PairRow& row) {
     }
     case Status::incomparable:
       test.outcome = JunitCase::Outcome::failed;
-      test.message = row.message;
+      test.message = message_of(row);
       break;
     case Status::error:
       test.outcome = JunitCase::Outcome::error;
-      test.message = row.message;
+      test.message = message_of(row);
       break;
     default:
       break;

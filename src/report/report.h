@@ -11,6 +11,7 @@
 #include "analyze/answer.h"
 #include "compare/comparison.h"
 #include "diagnose/finding.h"
+#include "match/matcher.h"
 #include "report/metadata.h"
 #include "tensor/catalog.h"
 
@@ -38,11 +39,12 @@ struct PairRow {
   TensorId a, b;
   std::optional<int64_t> layer;
   std::string stage;
-  std::string_view matched_by;
-  Shape shape;  // The one they were compared in.
+  const Matcher* matched_by = nullptr;  // The strategy that paired them.
+  Shape shape;                          // The one they were compared in.
   std::vector<Step> steps;
-  Comparison comparison;           // Its numbers are unset where status is incomparable or error.
-  std::string message;             // Why it is incomparable or an error, or a note; empty for none.
+  LayoutNotes notes;      // About the layout; message_of() of report/wording.h has the words.
+  Comparison comparison;  // Its numbers are unset where status is incomparable or error.
+  std::string message;    // Why it is incomparable or an error, or a remark; may be empty.
   std::optional<Verdict> verdict;  // Of the noise model, where it was asked.
 };
 

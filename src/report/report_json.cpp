@@ -9,6 +9,7 @@
 #include "report/analyses.h"
 #include "report/json_values.h"
 #include "report/renderer.h"
+#include "report/wording.h"
 
 namespace tensordiff {
 namespace {
@@ -136,7 +137,7 @@ void write_pair(JsonWriter& json, const PairRow& row) {
   json.begin_object().member("index", uint64_t{row.index});
   json.member("name_a", row.a.name).member("name_b", row.b.name).member("layer", row.layer);
   text_or_null(json, "stage", row.stage);
-  json.member("matched_by", row.matched_by).member("status", name_of(comparison.status));
+  json.member("matched_by", matched_by_text(row)).member("status", name_of(comparison.status));
   json.member("dtype_a", name_of(row.a.dtype)).member("dtype_b", name_of(row.b.dtype));
   json.member("shape_a", row.a.shape).member("shape_b", row.b.shape).key("shape");
   compared ? json.value(row.shape) : json.null();
@@ -148,7 +149,7 @@ void write_pair(JsonWriter& json, const PairRow& row) {
   write_stats(json, comparison.b);
   json.key("diff");
   write_diff(json, comparison.diff);
-  text_or_null(json, "message", row.message);
+  text_or_null(json, "message", message_of(row));
   row.verdict ? json.member("verdict", name_of(*row.verdict)) : json.key("verdict").null();
   json.end_object();
 }

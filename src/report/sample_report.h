@@ -32,7 +32,7 @@ inline PairRow sample_pair(std::size_t index, std::string name, Status status) {
   row.index = index;
   row.a = {name, DType::f32, {2, 3}, ""};
   row.b = {name, DType::bf16, {2, 3}, ""};
-  row.matched_by = "exact";
+  row.matched_by = &matchers::exact;
   row.shape = {2, 3};
   Comparison& comparison = row.comparison;
   comparison.status = status;
@@ -77,10 +77,10 @@ inline Report sample_report() {
   report.pairs[3].b.shape = {7};
   report.pairs[2].layer = 1;
   report.pairs[2].stage = "query";
-  report.pairs[2].steps = {{'a', ops::kSqueeze, {0}},
-                           {'b', ops::kPermute, {1, 0}},
-                           {'b', ops::kSplit, {1, 8, 64}},
-                           {'b', ops::kTruncate, {0, 20}}};
+  report.pairs[2].steps = {{'a', Op::squeeze, {0}},
+                           {'b', Op::permute, {1, 0}},
+                           {'b', Op::split, {1, 8, 64}},
+                           {'b', Op::truncate, {0, 20}}};
   report.summary = {.identical = 1,
                     .close = 1,
                     .different = 1,

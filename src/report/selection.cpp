@@ -41,7 +41,7 @@ float settled(double sum) { return static_cast<float>(sum); }
 }  // namespace
 
 bool is_alone(const Report& report) {
-  return !report.pairs.empty() && report.pairs[0].matched_by == "each-with-each";
+  return !report.pairs.empty() && report.pairs[0].matched_by == &kEachWithEach;
 }
 
 double change_magnitude(const PairRow& row) {

@@ -178,7 +178,7 @@ RowsToShow rows_to_show(const Report& report, RenderOptions options) {
 // How a pair came about: which names, by which strategy, in which layout.
 void add_how(const PairRow& row, std::vector<std::string>& lines) {
   if (row.a.name != row.b.name)
-    lines.push_back(fmt::format("{}, paired by {}", names_of(row), row.matched_by));
+    lines.push_back(fmt::format("{}, paired by {}", names_of(row), matched_by_text(row)));
   if (!row.steps.empty())
     lines.push_back("compared as " + shape_text(row.shape) + " after " + layout_text(row.steps));
 }

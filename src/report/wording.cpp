@@ -47,7 +47,8 @@ std::string character(const Stats& stats, const Shape& shape) {
 
 std::vector<std::string> remarks(const PairRow& row) {
   std::vector<std::string> out;
-  if (!row.message.empty()) out.push_back(printable(row.message, 1000));
+  if (std::string message = message_of(row); !message.empty())
+    out.push_back(printable(message, 1000));
   const Status status = row.comparison.status;
   if (status == Status::incomparable || status == Status::error) return out;
   remark_character(row, out);
@@ -62,24 +63,76 @@ std::vector<std::string> remarks(const PairRow& row) {
   return out;
 }
 
+std::string note_text(const LayoutNote& note) {
+  using enum LayoutNote::Kind;
+  switch (note.kind) {
+    case flattened:
+      return "no axes in common: compared element by element in the order they are stored";
+    case one_of_stack:
+      return fmt::format("axis {} of {} stacks {}, of which only the first is compared", note.axis,
+                         note.side, note.size);
+    case only_beginning:
+    case only_end:
+      return fmt::format("{} has {} more rows on axis {}: only the {} {} are compared", note.side,
+                         note.size - note.kept, note.axis, note.kind == only_end ? "last" : "first",
+                         note.kept);
+    case not_confirmed:
+      return "layout not confirmed by values";
+    case other_order:
+      return "the shapes fit as they are, but the values only with the axes in another order";
+    case rope_rows:
+      return fmt::format("{}: in each head of {}, {} has neighbours where {} has halves", kRopeRows,
+                         note.size, note.side == 'a' ? 'b' : 'a', note.side);
+  }
+  return "";
+}
+
+std::string message_of(const PairRow& row) {
+  std::string text;
+  for (const LayoutNote& note : row.notes) text += (text.empty() ? "" : "; ") + note_text(note);
+  if (!text.empty() && !row.message.empty()) text += "; ";
+  return text + row.message;
+}
+
+std::string_view matched_by_text(const PairRow& row) {
+  return row.matched_by ? row.matched_by->name : "";
+}
+
+const OpWords& words_of(Op op) {
+  static const OpWords kWords[] = {
+      {"squeeze", {"axis"}},
+      {"permute", {"order..."}},
+      {"split", {"axis", "sizes..."}},
+      {"truncate", {"axis", "size"}},
+      {"select", {"axis", "first", "size"}},
+      {"flatten", {}},
+      {"replica", {"ranks"}},
+      {"sum", {"ranks"}},
+      {"concat", {"axis", "ranks", "copies"}},
+      {"concat_parts", {"axis", "ranks", "parts..."}},
+  };
+  static_assert(std::size(kWords) == kOps);
+  return kWords[static_cast<std::size_t>(op)];
+}
+
 std::string layout_text(const std::vector<Step>& steps) {
   std::string out;
   for (const Step& step : steps) {
-    out += fmt::format("{}{}: {} ", out.empty() ? "" : ", ", step.side, step.op);
-    if (step.op == ops::kPermute || step.argument.empty()) {
+    out += fmt::format("{}{}: {} ", out.empty() ? "" : ", ", step.side, words_of(step.op).name);
+    if (step.op == Op::permute || step.argument.empty()) {
       out += shape_text(step.argument);
       continue;
     }
-    if (step.op == ops::kReplica || step.op == ops::kSum) {
+    if (step.op == Op::replica || step.op == Op::sum) {
       out += counted(step.argument[0], "rank");
       continue;
     }
     out += fmt::format("axis {}", step.argument[0]);
-    if (step.op == ops::kConcat || step.op == ops::kConcatParts) {
+    if (step.op == Op::concat || step.op == Op::concat_parts) {
       out += " of " + counted(step.argument[1], "rank");
       continue;
     }
-    if (step.op == ops::kSelect) {
+    if (step.op == Op::select) {
       out += fmt::format(" from {}, {} of it", step.argument[1], step.argument[2]);
       continue;
     }

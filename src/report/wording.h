@@ -15,6 +15,24 @@ std::string character(const Stats& stats, const Shape& shape);
 // What the reader of a row must know beside its numbers, a sentence each.
 std::vector<std::string> remarks(const PairRow& row);
 
+// Everything there is to say about a row: its notes in words, then its message; "" for nothing.
+std::string message_of(const PairRow& row);
+std::string note_text(const LayoutNote& note);
+
+// What a reordering of q and k is called, in the note of a pair and in that of the run.
+inline constexpr std::string_view kRopeRows = "rows follow the other RoPE layout";
+
+// The name of the strategy that paired the two.
+std::string_view matched_by_text(const PairRow& row);
+
+// How a step is spelled in every output, and what its numbers are called. A name that ends in
+// "..." stands for a list of all that are left.
+struct OpWords {
+  std::string_view name;
+  std::vector<std::string_view> arguments;
+};
+const OpWords& words_of(Op op);
+
 // How the sides were brought to one shape: "a: squeeze axis 0".
 std::string layout_text(const std::vector<Step>& steps);
 

@@ -33,7 +33,8 @@ void settle(SessionState& state, Report report) {
     const PairRow& before = state.results.report.pairs[i];
     const PairRow& after = report.pairs[i];
     const bool same = before.comparison.status == after.comparison.status &&
-                      before.verdict == after.verdict && before.message == after.message;
+                      before.verdict == after.verdict && before.notes == after.notes &&
+                      before.message == after.message;
     if (!same || !state.measured[i]) state.touch(i);
   }
   state.results.report = std::move(report);

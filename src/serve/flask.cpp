@@ -6,6 +6,7 @@
 
 #include "align/view.h"
 #include "base/text.h"
+#include "report/wording.h"
 #include "serve/multipart.h"
 #include "serve/routes.h"
 #include "serve/rows.h"
@@ -43,7 +44,7 @@ void write_match(JsonWriter& json, const Row& row) {
   const Diff& diff = pair.comparison.diff;
   const bool compared = was_compared(row);
   json.begin_object().member("layer_num", pair.layer).member("stage", pair.stage);
-  json.member("match_type", pair.matched_by).member("model1_file", pair.a.name);
+  json.member("match_type", matched_by_text(pair)).member("model1_file", pair.a.name);
   json.member("model2_file", pair.b.name).key("model1_data");
   write_tensor(json, pair.a);
   json.key("model2_data");
@@ -55,7 +56,7 @@ void write_match(JsonWriter& json, const Row& row) {
   json.member("reshaped", !pair.steps.empty()).member("abs_diff_mean", diff.mean_abs);
   json.member("abs_diff_max", diff.max_abs).member("rel_diff_mean", diff.mean_rel);
   json.member("mse", diff.mse).member("cosine_sim", diff.cosine);
-  if (!compared) json.member("error", pair.message);
+  if (!compared) json.member("error", tensordiff::message_of(pair));
   json.end_object().member("match_index", uint64_t{row.id}).end_object();
 }
 

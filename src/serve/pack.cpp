@@ -5,23 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
-#include <set>
 
 #include "base/byte_cursor.h"
 
 namespace tensordiff::serve {
 namespace {
 
-constexpr std::string_view kMagic = "tensordiff results 2 " TENSORDIFF_VERSION;
-
-// Texts that a Report points to without owning them: names of strategies and of layout steps.
-std::string_view lasting(std::string text) {
-  static std::mutex mutex;
-  static std::set<std::string> texts;
-  const std::lock_guard lock(mutex);
-  return *texts.insert(std::move(text)).first;
-}
+constexpr std::string_view kMagic = "tensordiff results 3 " TENSORDIFF_VERSION;
 
 class Packer {
  public:
@@ -80,11 +70,15 @@ void field(Box& box, std::string& text) {
   box.raw(text.data(), size);
 }
 
+// By name, as strategies may be added anywhere; "" for none.
 template <class Box>
-void field(Box& box, std::string_view& text) {
-  std::string owned(text);
-  field(box, owned);
-  if constexpr (Box::kReads) text = lasting(std::move(owned));
+void field(Box& box, const Matcher*& matcher) {
+  std::string name(matcher ? matcher->name : "");
+  field(box, name);
+  if constexpr (Box::kReads) {
+    matcher = matcher_named(name);
+    if (!matcher && !name.empty()) box.cursor.fail();
+  }
 }
 
 // By name, since rows of the table of types may be added anywhere.
@@ -158,10 +152,15 @@ void field(Box& box, Step& step) {
 }
 
 template <class Box>
+void field(Box& box, LayoutNote& note) {
+  all(box, note.kind, note.side, note.axis, note.size, note.kept);
+}
+
+template <class Box>
 void field(Box& box, PairRow& row) {
   all(box, row.index, row.a, row.b, row.layer, row.stage, row.matched_by, row.shape, row.steps,
-      row.comparison.status, row.comparison.a, row.comparison.b, row.comparison.diff, row.message,
-      row.verdict);
+      row.notes, row.comparison.status, row.comparison.a, row.comparison.b, row.comparison.diff,
+      row.message, row.verdict);
 }
 
 template <class Box>
@@ -209,8 +208,13 @@ void field(Box& box, Results& results) {
 bool makes_sense(const Report& report) {
   const std::size_t pairs = report.pairs.size();
   const auto inside = [&](const auto& item) { return item.pair < pairs; };
-  const auto sound = [](const PairRow& row) {
-    return row.comparison.status <= Status::error &&
+  const auto known_op = [](const Step& step) { return static_cast<std::size_t>(step.op) < kOps; };
+  const auto known_note = [](const LayoutNote& note) {
+    return static_cast<std::size_t>(note.kind) < kLayoutNotes;
+  };
+  const auto sound = [&](const PairRow& row) {
+    return row.comparison.status <= Status::error && std::ranges::all_of(row.steps, known_op) &&
+           std::ranges::all_of(row.notes, known_note) &&
            row.verdict.value_or(Verdict::bug) <= Verdict::bug;
   };
   return std::ranges::all_of(report.findings, inside) &&

@@ -5,6 +5,7 @@
 #include "align/view.h"
 #include "base/text.h"
 #include "report/json_values.h"
+#include "report/wording.h"
 #include "serve/routes.h"
 #include "serve/rows.h"
 
@@ -37,20 +38,20 @@ std::optional<std::string> numpy_of(const std::vector<Step>& steps, char side, S
     if (step.side != side) continue;
     const std::vector<uint64_t>& argument = step.argument;
     const std::string list = comma_text(argument);
-    if (step.op == ops::kSqueeze) {
+    if (step.op == Op::squeeze) {
       text += fmt::format(".squeeze({})", argument[0]);
       shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(argument[0]));
-    } else if (step.op == ops::kPermute) {
+    } else if (step.op == Op::permute) {
       text += fmt::format(".transpose({})", list);
       Shape moved;
       for (const uint64_t axis : argument) moved.push_back(shape[axis]);
       shape = moved;
-    } else if (step.op == ops::kSplit) {
+    } else if (step.op == Op::split) {
       const auto axis = shape.begin() + static_cast<std::ptrdiff_t>(argument[0]);
       shape.insert(shape.erase(axis), argument.begin() + 1, argument.end());
       text += fmt::format(".reshape({})", comma_text(shape));
-    } else if (step.op == ops::kTruncate || step.op == ops::kSelect) {
-      const uint64_t first = step.op == ops::kSelect ? argument[1] : 0;
+    } else if (step.op == Op::truncate || step.op == Op::select) {
+      const uint64_t first = step.op == Op::select ? argument[1] : 0;
       std::string colons;
       for (uint64_t axis = 0; axis < argument[0]; ++axis) colons += ":, ";
       text += fmt::format("[{}{}:{}]", colons, first, first + argument.back());
@@ -92,7 +93,7 @@ void write_pair(JsonWriter& json, const SessionState& state, const Row& row, con
   const std::vector<Step>& steps = early ? early->steps : pair.steps;
   json.member("layer", pair.layer);
   text_or_null(json, "stage", pair.stage);
-  json.member("matchedBy", pair.matched_by).key("a");
+  json.member("matchedBy", matched_by_text(pair)).key("a");
   const View* a = open && open->a ? &*open->a : nullptr;
   const View* b = open && open->b ? &*open->b : nullptr;
   write_tensor(json, pair.a, a, compared ? &pair.comparison.a : nullptr);
@@ -198,7 +199,8 @@ Reply get_pair(const Call& call) {
                                  : json.null();
     row.pair ? write_pair(json, state, row, open)
              : write_alone(json, row, open, alone ? &*alone : nullptr);
-    text_or_null(json, "message", row.pair ? row.pair->message : row.alone->id.fault);
+    text_or_null(json, "message",
+                 row.pair ? tensordiff::message_of(*row.pair) : row.alone->id.fault);
     text_or_null(json, "unreadable", opened.ok() ? "" : opened.error().message());
     text_or_null(json, "note", row.note);
     const Layout* layout = row.pair ? state.settings.layout_of(row.pair->a.name) : nullptr;

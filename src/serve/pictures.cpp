@@ -38,7 +38,7 @@ Result<Plane> plane_at(const Call& call, const OpenPair& open) {
   if (!both) b = a;
   const Cut cut = TRY(Cut::parse(call.query.text("at"), a->shape));
   Plane plane;
-  plane.pair = {plane_of(*a, cut), plane_of(*b, cut), {}, ""};
+  plane.pair = {plane_of(*a, cut), plane_of(*b, cut), {}};
   plane.rows = plane.pair.a.shape[0];
   plane.columns = plane.pair.a.shape[1];
   if (both)

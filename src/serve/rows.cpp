@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "match/matcher.h"
+#include "report/wording.h"
 #include "serve/columns.h"
 
 namespace tensordiff::serve {
@@ -68,7 +69,7 @@ std::string verdict_word(const Row& row) {
 }
 
 std::string message_of(const Row& row) {
-  return valid_utf8(row.pair ? row.pair->message : row.alone->id.fault);
+  return valid_utf8(row.pair ? tensordiff::message_of(*row.pair) : row.alone->id.fault);
 }
 
 // A number of the comparison, where there is one.
@@ -112,7 +113,7 @@ constexpr RowColumn kColumns[] = {
     {"nameA", T::str, nullptr, [](const Row& row) { return valid_utf8(row.name_a()); }},
     {"nameB", T::str, nullptr, [](const Row& row) { return valid_utf8(row.name_b()); }},
     {"matchedBy", T::str, nullptr,
-     [](const Row& row) { return std::string(row.pair ? row.pair->matched_by : ""); }},
+     [](const Row& row) { return std::string(row.pair ? matched_by_text(*row.pair) : ""); }},
     {"dtypeA", T::str, nullptr, [](const Row& row) { return dtype_of(row, 'a'); }},
     {"dtypeB", T::str, nullptr, [](const Row& row) { return dtype_of(row, 'b'); }},
     {"shapeA", T::str, nullptr, [](const Row& row) { return shape_of(row, 'a'); }},

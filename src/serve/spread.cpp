@@ -18,7 +18,7 @@ Result<AlignedPair> pair_for(const OpenPair& open, char side) {
   if (open.aligned) return *open.aligned;
   const View* view = open.side(side, true);
   if (!view) return Error("there is no {} here that can be read", side);
-  return AlignedPair{*view, *view, {}, ""};
+  return AlignedPair{*view, *view, {}};
 }
 
 Response no_common_layout() {

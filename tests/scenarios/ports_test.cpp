@@ -268,7 +268,7 @@ std::vector<Row> compare_all(const Catalog& a, Catalog b) {
     if (!aligned.ok()) continue;
     Row row{name, compare(aligned.value()).value(), 0, aligned.value().steps};
     for (const Copy& copy : aligned.value().copies)
-      EXPECT_LE(compare({copy.like_view, copy.view, {}, ""}).value().status, Status::equal) << name;
+      EXPECT_LE(compare({copy.like_view, copy.view, {}}).value().status, Status::equal) << name;
     if (!row.comparison.diff.max_abs_at.empty())
       row.worst = stored_position(aligned.value().a, row.comparison.diff.max_abs_at);
     rows.push_back(std::move(row));

@@ -7,6 +7,7 @@
 
 #include "base/byte_source.h"
 #include "base/text.h"
+#include "formats/config.h"
 #include "tensor/reader.h"
 
 namespace tensordiff {
@@ -40,13 +41,12 @@ std::string_view last_word(std::string_view name) {
 }
 
 Json json_beside(const std::string& path, std::string_view file) {
+  const std::optional<std::string> place = companion(path, file);
+  if (!place) return {};
   std::error_code error;
-  std::filesystem::path place(path);
-  if (!std::filesystem::is_directory(place, error)) place = place.parent_path();
-  place /= file;
-  const uintmax_t size = std::filesystem::file_size(place, error);
+  const uintmax_t size = std::filesystem::file_size(*place, error);
   if (error || size == 0 || size > kJsonBytesMax) return {};
-  const Result<Bytes> bytes = map_file(place.string());
+  const Result<Bytes> bytes = map_file(*place);
   if (!bytes.ok()) return {};
   Result<Json> json = Json::parse(as_text(bytes.value().view));
   if (!json.ok() || !bytes.value().intact()) return {};
@@ -63,6 +63,7 @@ Facts Facts::of(const Catalog& catalog) {
     if (const std::optional<double> value = value_of(tensor)) facts.add(tensor.name, *value);
   for (const Metadata& entry : catalog.metadata)
     if (const std::optional<double> value = number_in(entry.value)) facts.add(entry.key, *value);
+  facts.model_ = model_config_of(catalog);
   if (catalog.path.empty()) return facts;
   facts.config_ = json_beside(catalog.path, "config.json");
   const Json state = json_beside(catalog.path, "trainer_state.json");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "formats/model_config.h"
 #include "tensor/catalog.h"
 
 namespace tensordiff {
@@ -34,19 +35,22 @@ class Facts {
   // All whose last word is this one.
   std::vector<const Fact*> every(std::string_view word) const;
 
-  const Json& config() const { return config_; }  // Null where there is none.
+  const ModelConfig& model() const { return model_; }
+  const Json& config() const { return config_; }  // All of config.json; null where there is none.
 
  private:
   void add(std::string name, double value);
 
   std::vector<Fact> facts_;
+  ModelConfig model_;
   Json config_;
 };
 
 // "a.b.lr" -> "lr"
 std::string_view last_word(std::string_view name);
 
-// A JSON file of this name beside or in the input; null where there is none that can be read.
+// A JSON file of this name that belongs to the input (companion() of formats/config.h); null where
+// there is none that can be read.
 Json json_beside(const std::string& path, std::string_view file);
 
 // How far training has come, and the measure of quality it had there.

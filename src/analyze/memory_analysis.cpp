@@ -9,7 +9,6 @@
 #include <map>
 
 #include "analyze/analysis.h"
-#include "analyze/model_config.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -50,14 +49,16 @@ std::string signed_bytes(int64_t bytes) {
 }
 
 void add_running(const Study& study, const Footprint& b, Answer& answer) {
-  const ModelConfig config = read_config(study.facts_b().config());
+  const ModelConfig& config = study.facts_b().model();
   const std::optional<double> kept = config.kv_elements_per_token();
   const auto weights = static_cast<double>(b.weights);
   if (kept) {
     const double per_token = *kept * kKvBytesPerElement;
     answer.field("kv_cache_bytes_per_token", per_token);
-    if (config.context) answer.field("kv_cache_bytes_at_context", per_token * *config.context);
-    answer.field("inference_bytes", weights + per_token * config.context.value_or(1));
+    if (config.context)
+      answer.field("kv_cache_bytes_at_context", per_token * static_cast<double>(*config.context));
+    answer.field("inference_bytes",
+                 weights + per_token * static_cast<double>(config.context.value_or(1)));
     answer.notes.push_back("keys and values are taken to be kept in 16 bits, for one sequence");
   } else {
     answer.unknown("kv_cache_bytes_per_token", "config.json with layers, heads and head size");

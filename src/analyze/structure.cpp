@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "analyze/model_config.h"
 #include "analyze/study.h"
 #include "base/text.h"
 
@@ -106,12 +105,11 @@ Structure structure_of(const Catalog& catalog, const Facts& facts) {
   found.layers = hints.layers.size();
   found.experts = std::max<uint64_t>(found.experts, hints.experts.size());
   found.convolutions = hints.wide_kernels;
-  const ModelConfig config = read_config(facts.config());
-  found.heads = as_count(config.heads);
+  found.heads = facts.model().heads;
   if (!found.heads)
     found.heads = fact_count(
         facts, {"num_attention_heads", "n_head", "n_heads", "num_heads", "head_count", "nhead"});
-  found.kv_heads = as_count(config.kv_heads);
+  found.kv_heads = facts.model().kv_heads;
   if (!found.kv_heads)
     found.kv_heads = fact_count(facts, {"num_key_value_heads", "n_kv_heads", "head_count_kv"});
   if (!found.kv_heads) found.kv_heads = found.heads;

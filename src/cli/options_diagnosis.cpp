@@ -17,7 +17,8 @@ Result<void> apply_order(Settings& settings, std::string_view file) {
 
 Result<void> apply_config(Settings& settings, std::string_view file) {
   const Bytes bytes = TRY(map_file(std::string(file)).in(printable(file)));
-  settings.request.diagnose.facts = TRY(parse_model_facts(as_text(bytes.view)).in(printable(file)));
+  settings.request.diagnose.facts =
+      TRY(parse_model_config(as_text(bytes.view)).in(printable(file)));
   return {};
 }
 

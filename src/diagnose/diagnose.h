@@ -15,7 +15,7 @@ struct DiagnoseOptions {
   bool enabled = true;
   bool explain = false;            // Also say what was tried.
   std::vector<std::string> order;  // Names of a in the order in which they were computed.
-  ModelFacts facts = {};           // What the configuration of the model says.
+  ModelConfig facts = {};          // What the configuration of the model says.
   Weights weights = {};            // To compute projections again with.
 };
 

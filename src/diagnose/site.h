@@ -12,8 +12,8 @@
 #include "compare/comparison.h"
 #include "diagnose/finding.h"
 #include "diagnose/matrix.h"
-#include "diagnose/model_facts.h"
 #include "diagnose/weights.h"
+#include "formats/model_config.h"
 
 namespace tensordiff {
 
@@ -74,7 +74,7 @@ struct Site {
 struct Run {
   std::vector<Site> sites;  // In execution order.
   Extent extent;
-  ModelFacts facts;          // Of the configuration, where one was given.
+  ModelConfig facts;         // Of the configuration, where one was given.
   Weights weights;           // Of the model, where they were given.
   bool activations = false;  // A dump of what layers compute, not a checkpoint of weights.
 };

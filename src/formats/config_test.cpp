@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 
 namespace tensordiff {
@@ -30,6 +32,27 @@ TEST(Config, ThatCannotBeReadIsNoFaultOfTheModel) {
   Limits small;
   small.json_bytes_max = 4;
   EXPECT_EQ(config("{\"a\": 1}", small).at("config.json"), "not read: longer than 4 B");
+}
+
+TEST(Config, BelongsToAModelAndNotToWhatLiesBeside) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "tensordiff_companions";
+  fs::create_directories(folder);
+  std::ofstream(folder / "config.json") << "{}";
+  std::ofstream(folder / "w.safetensors.index.json")
+      << R"({"weight_map": {"a": "part_one.safetensors"}})";
+  const auto belongs = [&](const std::string& name) {
+    return companion((folder / name).string(), "config.json").has_value();
+  };
+  EXPECT_TRUE(companion(folder.string(), "config.json"));
+  EXPECT_TRUE(belongs("w.safetensors.index.json"));
+  EXPECT_TRUE(belongs("part_one.safetensors"));
+  EXPECT_TRUE(belongs("model.safetensors"));
+  EXPECT_TRUE(belongs("llama-00002-of-00003.safetensors"));
+  EXPECT_FALSE(belongs("dump.npz"));
+  EXPECT_FALSE(belongs("part_two.safetensors"));
+  EXPECT_FALSE(companion(folder.string(), "trainer_state.json"));
+  fs::remove_all(folder);
 }
 
 }  // namespace

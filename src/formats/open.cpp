@@ -194,9 +194,9 @@ Result<Catalog> open_model(const std::string& path, const OpenOptions& options) 
                                                      : open_file(path, options);
   if (!catalog.ok()) return std::move(catalog).error().in(printable(path));
   catalog.value().path = path;
-  const fs::path folder = fs::is_directory(status) ? fs::path(path) : fs::path(path).parent_path();
-  if (Result<Bytes> config = map_file((folder / "config.json").string()); config.ok())
-    add_config(ByteSource(std::move(config).value()), options.limits, catalog.value());
+  if (const std::optional<std::string> config = companion(path, "config.json"))
+    if (Result<Bytes> bytes = map_file(*config); bytes.ok())
+      add_config(ByteSource(std::move(bytes).value()), options.limits, catalog.value());
   return catalog;
 }
 

@@ -28,11 +28,11 @@ tensordiff::Run judged_run(double factor, bool with_weights) {
 TEST(ByWeights, TellWhatTheNoiseOfNarrowTypesHides) {
   for (const bool with_weights : {false, true}) {
     const tensordiff::Run run = judged_run(0.11, with_weights);
-    for (const Site& site : run.sites) {
-      if (site.name_a == "1_post_attn_pre_resid") {
-        EXPECT_EQ(site.bug(), with_weights) << site.error << " of " << site.budget;
-      }
-    }
+    const auto site = std::ranges::find(run.sites, "1_post_attn_pre_resid", &Site::name_a);
+    ASSERT_NE(site, run.sites.end());
+    EXPECT_EQ(site->bug(), with_weights) << site->error << " of " << site->budget;
+    const std::vector<bool> against = against_weights(run);
+    EXPECT_EQ(against.at(static_cast<std::size_t>(site - run.sites.begin())), with_weights);
   }
 }
 

@@ -60,18 +60,17 @@ void add_differences(const Study& study, Answer& answer) {
 void examine(const Study& study, Answer& answer) {
   const Structure a = structure_of(study.a(), study.facts_a());
   const Structure b = structure_of(study.b(), study.facts_b());
-  answer.field("type1", a.family).field("type2", b.family);
+  answer.field("type1", name_of(a.family)).field("type2", name_of(b.family));
   add_both(answer, "parameters", a.parameters, b.parameters);
   add_both(answer, "layers", a.layers, b.layers);
   add_both(answer, "width", a.width, b.width);
   add_both(answer, "vocabulary", a.vocabulary, b.vocabulary);
   add_both(answer, "heads", a.heads, b.heads);
   add_both(answer, "experts", a.experts, b.experts);
-  const bool attends = a.family.find("transformer") != std::string_view::npos ||
-                       b.family.find("transformer") != std::string_view::npos;
-  if (attends && (!a.heads || !b.heads))
+  const bool attention = attends(a.family) || attends(b.family);
+  if (attention && (!a.heads || !b.heads))
     answer.missing.push_back("config.json or metadata with the number of attention heads");
-  if (a.family == "unknown" || b.family == "unknown")
+  if (a.family == Family::unknown || b.family == Family::unknown)
     answer.missing.push_back("tensors whose names or axes give the family away");
   const std::set<int64_t> layers_a = layers_of(study.a()), layers_b = layers_of(study.b());
   answer.field("layers_added", ranges(without(layers_b, layers_a)));

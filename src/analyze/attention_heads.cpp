@@ -94,7 +94,7 @@ Attention attention_of(const Study& study) {
   const Structure b = structure_of(study.b(), study.facts_b());
   found.heads = a.heads ? a.heads : b.heads;
   found.kv_heads = a.kv_heads ? a.kv_heads : b.kv_heads;
-  if (a.family.find("transformer") == std::string_view::npos) {
+  if (!attends(a.family)) {
     found.missing = "query, key, value and output projections under names that are known";
     return found;
   }

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace tensordiff {
 
@@ -16,10 +17,12 @@ struct Updates {
   double growth = 1;                // ‖last‖ / ‖first‖ of the weights.
 };
 
-// "diverging", "converged", "oscillating", "converging", "stable" or "moving": the first that
-// applies, and why. "unknown" without an update.
+// The first that applies; unknown without an update.
+enum class Course { diverging, unknown, converged, oscillating, converging, stable, moving };
+std::string_view name_of(Course course);
+
 struct Convergence {
-  std::string verdict;
+  Course course = Course::unknown;
   std::string reason;
 };
 Convergence judge_convergence(const Updates& updates);

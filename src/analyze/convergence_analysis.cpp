@@ -47,11 +47,12 @@ std::optional<double> spread_of_sizes(std::span<const Subject* const> weights) {
   return std::sqrt(std::max(0.0, squares / count - mean * mean)) / mean;
 }
 
-std::string_view advice(std::string_view status) {
-  if (status == "diverging") return "stop and look: lower the learning rate or restore a";
-  if (status == "converged") return "further steps at this rate change next to nothing";
-  if (status == "oscillating") return "steps undo each other: lower the learning rate";
-  if (status == "stable") return "small steady updates: continue, or compare later checkpoints";
+std::string_view advice(Course course) {
+  if (course == Course::diverging) return "stop and look: lower the learning rate or restore a";
+  if (course == Course::converged) return "further steps at this rate change next to nothing";
+  if (course == Course::oscillating) return "steps undo each other: lower the learning rate";
+  if (course == Course::stable)
+    return "small steady updates: continue, or compare later checkpoints";
   return "weights are still moving: continue training";
 }
 
@@ -77,14 +78,14 @@ void examine(const Study& study, Answer& answer) {
   if (angle) updates.cosines = cosines;
   updates.broken = broken > 0;
   updates.growth = std::sqrt(squares_b / squares_a);
-  const std::string status = judge_convergence(updates).verdict;
-  answer.field("status", status).field("size", *size);
+  const Course course = judge_convergence(updates).course;
+  answer.field("status", name_of(course)).field("size", *size);
   answer.field("stability", spread_of_sizes(weights)).field("growth", updates.growth);
   if (angle)
     answer.field("direction", *angle);
   else
     answer.unknown("direction", "momentum of the optimizer in both, or a third checkpoint (trend)");
-  answer.field("newly_not_finite", broken).field("action", advice(status));
+  answer.field("newly_not_finite", broken).field("action", advice(course));
 }
 
 }  // namespace

@@ -28,13 +28,19 @@ double median(std::span<const double> numbers) {
 
 }  // namespace
 
+std::string_view name_of(Course course) {
+  constexpr std::string_view kNames[] = {"diverging",  "unknown", "converged", "oscillating",
+                                         "converging", "stable",  "moving"};
+  return kNames[static_cast<std::size_t>(course)];
+}
+
 Convergence judge_convergence(const Updates& updates) {
   const std::span<const double> sizes = updates.sizes;
-  if (updates.broken) return {"diverging", "there are weights that are not finite any more"};
+  if (updates.broken) return {Course::diverging, "there are weights that are not finite any more"};
   if (updates.growth >= kDivergingGrowth)
-    return {"diverging",
+    return {Course::diverging,
             fmt::format("the weights are {} times as large", human_number(updates.growth))};
-  if (sizes.empty()) return {"unknown", "no update: that takes two checkpoints"};
+  if (sizes.empty()) return {Course::unknown, "no update: that takes two checkpoints"};
 
   const double last = sizes.back();
   std::string reason = fmt::format("the last update is {} of the weights", human_number(last));
@@ -42,14 +48,14 @@ Convergence judge_convergence(const Updates& updates) {
   const double earlier = before.empty() ? last : median(before);
   if (!before.empty()) reason += fmt::format(", those before {}", human_number(earlier));
   if (before.size() >= 2 && last > kFaster * earlier && last > before.back())
-    return {"diverging", reason};
-  if (last <= kConverged) return {"converged", reason};
+    return {Course::diverging, reason};
+  if (last <= kConverged) return {Course::converged, reason};
   if (!updates.cosines.empty() && median(updates.cosines) < kUndone)
-    return {"oscillating", fmt::format("successive updates take each other back: cosine {}",
-                                       human_number(median(updates.cosines)))};
+    return {Course::oscillating, fmt::format("successive updates take each other back: cosine {}",
+                                             human_number(median(updates.cosines)))};
   if (!before.empty() && last <= kSlower * sizes.front() && last <= earlier)
-    return {"converging", reason};
-  return {last <= kStable ? "stable" : "moving", reason};
+    return {Course::converging, reason};
+  return {last <= kStable ? Course::stable : Course::moving, reason};
 }
 
 }  // namespace tensordiff

@@ -40,9 +40,9 @@ void add_structure(const Study& study, std::vector<Reason>& reasons) {
     reasons.push_back({Level::medium, "weights that a does not have", first_names(added)});
   const Structure a = structure_of(study.a(), study.facts_a());
   const Structure b = structure_of(study.b(), study.facts_b());
-  if (a.family != b.family && a.family != "unknown" && b.family != "unknown")
-    reasons.push_back(
-        {Level::high, "another family of model", fmt::format("{} -> {}", a.family, b.family)});
+  if (a.family != b.family && a.family != Family::unknown && b.family != Family::unknown)
+    reasons.push_back({Level::high, "another family of model",
+                       fmt::format("{} -> {}", name_of(a.family), name_of(b.family))});
   if (a.vocabulary != b.vocabulary)
     reasons.push_back(
         {Level::high, "another vocabulary",

@@ -59,36 +59,54 @@ void look_at(const Tensor& tensor, Hints& hints, Structure& found) {
   if (known->role == "attn_norm" && shape.size() == 1 && !found.width) found.width = shape[0];
 }
 
-std::string_view family_of(const Hints& hints, const Structure& found) {
-  const bool attends = hints.role("q") || hints.role("qkv") || hints.role("attn_out");
-  if (attends && found.experts > 0) return "transformer, mixture of experts";
-  if (attends && hints.convolutions && !hints.role("tokens")) return "vision transformer";
-  if (attends && (hints.role("gate") || hints.role("gate_up"))) return "transformer, gated mlp";
-  if (attends) return "transformer";
-  if (hints.recurrent) return "recurrent";
-  if (hints.convolutions) return "convolutional";
-  return hints.matrices ? "mlp" : "unknown";
+Family family_of(const Hints& hints, const Structure& found) {
+  const bool attention = hints.role("q") || hints.role("qkv") || hints.role("attn_out");
+  if (attention && found.experts > 0) return Family::expert_transformer;
+  if (attention && hints.convolutions && !hints.role("tokens")) return Family::vision_transformer;
+  if (attention && (hints.role("gate") || hints.role("gate_up"))) return Family::gated_transformer;
+  if (attention) return Family::transformer;
+  if (hints.recurrent) return Family::recurrent;
+  if (hints.convolutions) return Family::convolutional;
+  return hints.matrices ? Family::mlp : Family::unknown;
 }
 
 }  // namespace
 
-std::string_view part_of(std::string_view full, const Shape& shape) {
+std::string_view name_of(Family family) {
+  constexpr std::string_view kNames[] = {"unknown",
+                                         "mlp",
+                                         "convolutional",
+                                         "recurrent",
+                                         "transformer",
+                                         "transformer, gated mlp",
+                                         "vision transformer",
+                                         "transformer, mixture of experts"};
+  return kNames[static_cast<std::size_t>(family)];
+}
+
+std::string_view name_of(Part part) {
+  constexpr std::string_view kNames[] = {"embedding", "head",        "norm", "attention",
+                                         "mlp",       "convolution", "other"};
+  return kNames[static_cast<std::size_t>(part)];
+}
+
+Part part_of(std::string_view full, const Shape& shape) {
   const std::string name = lower(full);
   const std::optional<CanonicalName> known = canonical_name(full);
   const std::string_view role = known ? std::string_view(known->role) : "";
   if (role == "tokens" || role == "positions" || has(name, {"embed", "wte", "wpe"}))
-    return "embedding";
-  if (role == "head" || has(name, {"lm_head", "classifier"})) return "head";
+    return Part::embedding;
+  if (role == "head" || has(name, {"lm_head", "classifier"})) return Part::head;
   if (role.ends_with("norm") || (shape.size() <= 1 && has(name, {"norm", "ln_", "bn", "running_"})))
-    return "norm";
+    return Part::norm;
   if (has(name, {"attn", "attention"}) || role == "q" || role == "k" || role == "v" ||
       role == "qkv" || role == "attn_out")
-    return "attention";
+    return Part::attention;
   if (role == "gate" || role == "up" || role == "down" || role == "gate_up" || role == "router" ||
       has(name, {"mlp", "ffn", "experts", "feed_forward"}))
-    return "mlp";
-  if (shape.size() == 4) return "convolution";
-  return "other";
+    return Part::mlp;
+  if (shape.size() == 4) return Part::convolution;
+  return Part::other;
 }
 
 Structure structure_of(const Catalog& catalog, const Facts& facts) {
@@ -99,7 +117,7 @@ Structure structure_of(const Catalog& catalog, const Facts& facts) {
     if (purpose_of(tensor.name, tensor.view.shape) != Purpose::weight) continue;
     const uint64_t elements = tensor.elements() * std::max<std::size_t>(1, tensor.shards.size());
     found.parameters += elements;
-    found.by_part[part_of(tensor.name, tensor.view.shape)] += elements;
+    found.by_part[name_of(part_of(tensor.name, tensor.view.shape))] += elements;
     look_at(tensor, hints, found);
   }
   found.layers = hints.layers.size();

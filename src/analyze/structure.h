@@ -12,21 +12,37 @@
 
 namespace tensordiff {
 
+// A row of the table in docs/analyses.md each.
+enum class Family {
+  unknown,
+  mlp,
+  convolutional,
+  recurrent,
+  transformer,
+  gated_transformer,
+  vision_transformer,
+  expert_transformer,
+};
+std::string_view name_of(Family family);
+inline bool attends(Family family) { return family >= Family::transformer; }
+
+enum class Part { embedding, head, norm, attention, mlp, convolution, other };
+std::string_view name_of(Part part);
+
 struct Structure {
-  std::string_view family = "unknown";  // A row of the table in docs/analyses.md.
-  uint64_t layers = 0;                  // Different numbers of layers in the names.
-  std::optional<uint64_t> width;        // Size of what flows between layers.
+  Family family = Family::unknown;
+  uint64_t layers = 0;            // Different numbers of layers in the names.
+  std::optional<uint64_t> width;  // Size of what flows between layers.
   std::optional<uint64_t> vocabulary;
   std::optional<uint64_t> heads, kv_heads;  // Where a config or the file itself says so.
   uint64_t experts = 0;                     // Of each layer that has some.
   bool convolutions = false;  // With kernels wider than one: work grows with the input.
   uint64_t parameters = 0;
-  std::map<std::string_view, uint64_t> by_part;  // Parameters in "embedding", "attention", "mlp" …
+  std::map<std::string_view, uint64_t> by_part;  // Parameters, by the name of the part.
 };
 
 Structure structure_of(const Catalog& catalog, const Facts& facts);
 
-// "embedding", "attention", "mlp", "norm" or "other".
-std::string_view part_of(std::string_view name, const Shape& shape);
+Part part_of(std::string_view name, const Shape& shape);
 
 }  // namespace tensordiff

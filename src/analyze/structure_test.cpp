@@ -61,7 +61,7 @@ TEST(ArchitectureComparison, ListsWhatIsAddedAndReshaped) {
 
 TEST(ArchitectureComparison, KnowsOtherFamiliesByTheirTensors) {
   const auto family = [](const Model& model) {
-    return structure_of(model.catalog, Facts()).family;
+    return name_of(structure_of(model.catalog, Facts()).family);
   };
   EXPECT_EQ(family(Model().noise("conv1.weight", {4, 3, 3, 3}, 1)), "convolutional");
   EXPECT_EQ(family(Model().noise("lstm.weight_ih_l0", {8, 4}, 1)), "recurrent");

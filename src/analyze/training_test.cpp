@@ -85,19 +85,19 @@ TEST(ConvergenceAnalysis, KnowsNoDirectionWithoutMomentum) {
 
 // One rule for two checkpoints and for many.
 TEST(Convergence, FollowsItsRules) {
-  const auto verdict = [](const std::vector<double>& sizes, const std::vector<double>& cosines) {
-    return judge_convergence({sizes, cosines, false, 1}).verdict;
+  const auto course = [](const std::vector<double>& sizes, const std::vector<double>& cosines) {
+    return judge_convergence({sizes, cosines, false, 1}).course;
   };
-  EXPECT_EQ(verdict({}, {}), "unknown");
-  EXPECT_EQ(verdict({0.1}, {}), "moving");
-  EXPECT_EQ(verdict({0.005}, {}), "stable");
-  EXPECT_EQ(verdict({0.1, 0.01, 5e-5}, {0.5}), "converged");
-  EXPECT_EQ(verdict({0.1, 0.05, 0.02}, {0.5, 0.5}), "converging");
-  EXPECT_EQ(verdict({0.1, 0.1, 0.1}, {0.5, 0.5}), "moving");
-  EXPECT_EQ(verdict({0.1, 0.1, 0.1}, {-0.9, -0.9}), "oscillating");
-  EXPECT_EQ(verdict({0.1, 0.1, 0.5}, {0.5, 0.5}), "diverging");
-  EXPECT_EQ(judge_convergence({{}, {}, true, 1}).verdict, "diverging");
-  EXPECT_EQ(judge_convergence({{}, {}, false, 3}).verdict, "diverging");
+  EXPECT_EQ(course({}, {}), Course::unknown);
+  EXPECT_EQ(course({0.1}, {}), Course::moving);
+  EXPECT_EQ(course({0.005}, {}), Course::stable);
+  EXPECT_EQ(course({0.1, 0.01, 5e-5}, {0.5}), Course::converged);
+  EXPECT_EQ(course({0.1, 0.05, 0.02}, {0.5, 0.5}), Course::converging);
+  EXPECT_EQ(course({0.1, 0.1, 0.1}, {0.5, 0.5}), Course::moving);
+  EXPECT_EQ(course({0.1, 0.1, 0.1}, {-0.9, -0.9}), Course::oscillating);
+  EXPECT_EQ(course({0.1, 0.1, 0.5}, {0.5, 0.5}), Course::diverging);
+  EXPECT_EQ(judge_convergence({{}, {}, true, 1}).course, Course::diverging);
+  EXPECT_EQ(judge_convergence({{}, {}, false, 3}).course, Course::diverging);
 }
 
 // The anomaly of one tensor w, with another that stays as it is.

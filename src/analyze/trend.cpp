@@ -246,7 +246,7 @@ Result<Trend> measure_trend(const std::vector<Catalog>& checkpoints,
       trend.notes.push_back(fmt::format("{}: {}: left out", printable(courses[i].name), faults[i]));
   add_groups(courses, sums, trend);
   Convergence convergence = judged(trend.groups[0].points);
-  trend.verdict = std::move(convergence.verdict);
+  trend.course = convergence.course;
   trend.reason = std::move(convergence.reason);
   return trend;
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/convergence.h"
 #include "base/result.h"
 #include "tensor/catalog.h"
 
@@ -43,7 +44,7 @@ struct TrendGroup {
 struct Trend {
   std::vector<TrendStep> steps;
   std::vector<TrendGroup> groups;  // The first is all of them together, "all".
-  std::string verdict;             // By the rules of convergence.h.
+  Course course = Course::unknown;
   std::string reason;
   std::vector<std::string> notes;  // Which tensors were left out, and why.
 };

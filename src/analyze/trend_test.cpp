@@ -56,7 +56,7 @@ TEST(Trend, CountsWhatIsNotFiniteAndLeavesItOut) {
       trend_of({Model().add("w", {3}, {1, 2, 2}), Model().add("w", {3}, {2, kNan, 2})});
   EXPECT_EQ(trend.groups[0].points[1].nonfinite, 1U);
   EXPECT_DOUBLE_EQ(*trend.groups[0].points[1].update, 1 / std::sqrt(5));
-  EXPECT_EQ(trend.verdict, "diverging");
+  EXPECT_EQ(trend.course, Course::diverging);
 }
 
 TEST(Trend, SaysWhatItLeavesOut) {
@@ -95,15 +95,15 @@ TEST(Trend, NeedsSomethingInCommon) {
 }
 
 TEST(Trend, SaysWhetherUpdatesDieDown) {
-  const auto verdict = [](const std::vector<float>& values) {
+  const auto course = [](const std::vector<float>& values) {
     std::vector<Model> run;
     for (const float value : values) run.push_back(Model().add("w", {2}, {value, 1}));
-    return trend_of(run).verdict;
+    return trend_of(run).course;
   };
-  EXPECT_EQ(verdict({1, 1.2F, 1.25F, 1.26F}), "converging");
-  EXPECT_EQ(verdict({1, 1.2F, 1, 1.2F}), "oscillating");
-  EXPECT_EQ(verdict({1, 1, 1}), "converged");
-  EXPECT_EQ(verdict({1, 1.01F, 1.02F, 1.5F}), "diverging");
+  EXPECT_EQ(course({1, 1.2F, 1.25F, 1.26F}), Course::converging);
+  EXPECT_EQ(course({1, 1.2F, 1, 1.2F}), Course::oscillating);
+  EXPECT_EQ(course({1, 1, 1}), Course::converged);
+  EXPECT_EQ(course({1, 1.01F, 1.02F, 1.5F}), Course::diverging);
 }
 
 }  // namespace

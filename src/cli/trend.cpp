@@ -86,7 +86,7 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
   const bool shown = !settings.quiet || !settings.out.empty();
   const Result<void> written = deliver(shown ? rendered(trend.value(), settings) : "", settings);
   if (!written.ok()) return fail(written.error());
-  return trend.value().verdict == "diverging" && !settings.exit_zero ? kDifferent : kSame;
+  return trend.value().course == Course::diverging && !settings.exit_zero ? kDifferent : kSame;
 }
 
 }  // namespace

@@ -82,9 +82,9 @@ std::vector<std::string> labels_of(const Trend& trend) {
   return names;
 }
 
-Tone tone_of_trend(std::string_view verdict) {
-  if (verdict == "diverging") return Tone::bad;
-  if (verdict == "oscillating" || verdict == "unknown") return Tone::trouble;
+Tone tone_of(Course course) {
+  if (course == Course::diverging) return Tone::bad;
+  if (course == Course::oscillating || course == Course::unknown) return Tone::trouble;
   return Tone::good;
 }
 
@@ -103,7 +103,7 @@ std::string group_table(const Trend& trend, const RenderOptions& options, const 
     const Series updates = updates_of(group);
     const TrendPoint& last = group.points.back();
     const bool ill = last.nonfinite > 0;
-    table.add({{printable(group.name), group.name == "all" ? Tone::bold : Tone::plain},
+    table.add({{printable(group.name), &group == &trend.groups[0] ? Tone::bold : Tone::plain},
                {sparkline(updates)},
                {number_or_dash(updates.front())},
                {number_or_dash(updates.back())},
@@ -188,9 +188,9 @@ void add_charts(const Trend& trend, doc::Document& document) {
   document.blocks.emplace_back(heat_map("Update size by group and checkpoint", map));
 }
 
-doc::Look look_of_trend(std::string_view verdict) {
-  if (verdict == "diverging") return doc::Look::bad;
-  if (verdict == "oscillating" || verdict == "unknown") return doc::Look::trouble;
+doc::Look look_of(Course course) {
+  if (course == Course::diverging) return doc::Look::bad;
+  if (course == Course::oscillating || course == Course::unknown) return doc::Look::trouble;
   return doc::Look::good;
 }
 
@@ -228,7 +228,7 @@ std::string sparkline(const std::vector<std::optional<double>>& values) {
 
 std::string trend_text(const Trend& trend, const RenderOptions& options) {
   const Style style(options.color);
-  std::string out = fmt::format("{}  {}\n", style(tone_of_trend(trend.verdict), trend.verdict),
+  std::string out = fmt::format("{}  {}\n", style(tone_of(trend.course), name_of(trend.course)),
                                 printable(trend.reason, 1000));
   if (options.brief) return out;
   out +=
@@ -245,7 +245,7 @@ std::string trend_text(const Trend& trend, const RenderOptions& options) {
 std::string trend_json(const Trend& trend) {
   JsonWriter json(JsonWriter::Style::indented);
   json.begin_object().member("schema", "tensordiff.trend/1");
-  json.member("verdict", trend.verdict).member("reason", trend.reason);
+  json.member("verdict", name_of(trend.course)).member("reason", trend.reason);
   json.key("checkpoints").begin_array();
   for (const TrendStep& step : trend.steps)
     json.begin_object()
@@ -284,10 +284,10 @@ std::string trend_csv(const Trend& trend) {
 doc::Document trend_document(const Trend& trend) {
   doc::Document document;
   document.title = fmt::format("Trend over {}", counted(trend.steps.size(), "checkpoint"));
-  document.verdict = trend.verdict;
-  document.look = look_of_trend(trend.verdict);
+  document.verdict = name_of(trend.course);
+  document.look = look_of(trend.course);
   document.subtitle = fmt::format("{} to {}", trend.steps.front().path, trend.steps.back().path);
-  document.blocks.emplace_back(doc::Callout{document.look, trend.verdict, trend.reason});
+  document.blocks.emplace_back(doc::Callout{document.look, document.verdict, trend.reason});
   document.blocks.emplace_back(
       doc::Tiles{{{"checkpoints", human_count(trend.steps.size())},
                   {"tensors", human_count(trend.groups[0].tensors)},

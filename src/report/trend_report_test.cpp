@@ -20,7 +20,7 @@ Trend sample() {
                                           point(12, 0.01, 0.0)};
   trend.groups = {{"all", 2, 20, points}, {"layer 0", 1, 10, points}, {"<b>", 1, 10, points}};
   trend.groups[2].points[2].nonfinite = 3;
-  trend.verdict = "converging";
+  trend.course = Course::converging;
   trend.reason = "the last update is smaller";
   trend.notes = {"x changes its shape: left out"};
   return trend;

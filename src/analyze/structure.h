@@ -27,6 +27,6 @@ struct Structure {
 Structure structure_of(const Catalog& catalog, const Facts& facts);
 
 // "embedding", "attention", "mlp", "norm" or "other".
-std::string_view part_of(std::string_view name, const Shape& shape);
+std::string_view part_of(std::string_view name, const Place& place, const Shape& shape);
 
 }  // namespace tensordiff

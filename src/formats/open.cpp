@@ -11,6 +11,7 @@
 #include "formats/limits.h"
 #include "formats/shards.h"
 #include "formats/zip_archive.h"
+#include "naming/naming.h"
 
 namespace tensordiff {
 namespace {
@@ -194,6 +195,7 @@ Result<Catalog> open_model(const std::string& path, const OpenOptions& options) 
                                                      : open_file(path, options);
   if (!catalog.ok()) return std::move(catalog).error().in(printable(path));
   catalog.value().path = path;
+  read_places(catalog.value());
   const fs::path folder = fs::is_directory(status) ? fs::path(path) : fs::path(path).parent_path();
   if (Result<Bytes> config = map_file((folder / "config.json").string()); config.ok())
     add_config(ByteSource(std::move(config).value()), options.limits, catalog.value());

@@ -56,7 +56,7 @@ TESTED_BY = {
     "src/formats/pickle/rebuild_test.cpp": """src/formats/pickle/ numpy_rebuild quantized sparse
                                               torch_file torch_rebuild""",
     "src/formats/torch_files_test.cpp": "src/formats/ pickle torch_legacy torch_zip",
-    "src/match/match_test.cpp": "src/match/ exact filter fingerprint layer_name layer_stage",
+    "src/match/match_test.cpp": "src/match/ exact filter fingerprint layer_stage",
     "src/layout/pair_views_test.cpp": "src/layout/ peer_layouts",
     "src/report/csv_test.cpp": "src/report/ csv_row",
     "src/match/strategies_test.cpp": "src/match/ by_name meaning",

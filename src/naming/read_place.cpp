@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "naming/affixes.h"
 #include "naming/lexicon.h"
 #include "naming/naming.h"
 #include "naming/rank_name.h"
@@ -17,50 +18,13 @@ namespace {
 
 // After which all layers may lie in one tensor: "layers.attention.query".
 constexpr std::array<std::string_view, 3> kAllLayersWords = {"layers", "blocks", "h"};
-constexpr std::array<std::string_view, 4> kExpertWords = {"experts", "expert", "exps", "shexp"};
 constexpr std::array<std::string_view, 2> kHeadWords = {"head", "heads"};
 constexpr std::array<std::string_view, 2> kCallWords = {"call", "forward"};
 constexpr std::array<std::string_view, 8> kPassWords = {"step",   "iter", "iteration", "it",
                                                         "decode", "pass", "token",     "mb"};
-// What is wrapped around a module anywhere in a name: "layers.0._fsdp_wrapped_module.attn", and
-// what TransformerLens puts before each capture: "attn.hook_q".
-constexpr std::array<std::string_view, 3> kWrappedModules = {"fsdp.wrapped.module",
-                                                             "checkpoint.wrapped.module", "hook"};
 // What the part that has the weights is called inside a module: "q_proj.base_layer.weight".
 constexpr std::array<std::string_view, 7> kInnerWords = {"linear", "dense",  "layer",     "base",
                                                          "inner",  "einsum", "normalized"};
-
-struct ParameterWords {
-  std::string_view words;
-  Param parameter;
-};
-// The first that fits counts.
-constexpr ParameterWords kParameters[] = {
-    {"running.mean", Param::running_mean},
-    {"moving.mean", Param::running_mean},
-    {"running.var", Param::running_var},
-    {"moving.variance", Param::running_var},
-    {"num.batches.tracked", Param::batches},
-    {"weight.scale.inv", Param::scale},
-    {"weight.scale", Param::scale},
-    {"weight.zero.point", Param::zero_point},
-    {"qweight", Param::packed},
-    {"weight.packed", Param::packed},
-    {"scales", Param::scale},
-    {"qzeros", Param::zero_point},
-    {"weight", Param::weight},
-    {"bias", Param::bias},
-    {"gamma", Param::weight},
-    {"beta", Param::bias},
-    {"scale", Param::weight},
-    {"kernel", Param::weight},
-};
-// These are words of other meanings, too.
-constexpr ParameterWords kShortParameters[] = {{"w", Param::weight},
-                                               {"b", Param::bias},
-                                               {"g", Param::weight},
-                                               {"embedding", Param::weight},
-                                               {"embeddings", Param::weight}};
 
 // Endings of file names, where one came along with the name of the tensor in it.
 constexpr std::array<std::string_view, 7> kExtensions = {
@@ -82,15 +46,6 @@ std::string_view without_extension(std::string_view name) {
   for (const std::string_view extension : kExtensions)
     if (name.ends_with(extension)) return name.substr(0, name.size() - extension.size());
   return name;
-}
-
-Tower tower_in(const Words& words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "encoder" || words[i] == "enc") return Tower::encoder;
-    if (words[i] == "decoder" || words[i] == "dec") return Tower::decoder;
-    if (words[i] == "vision" || words[i] == "visual" || words[i] == "v") return Tower::vision;
-  }
-  return Tower::none;
 }
 
 class NameReader {
@@ -173,7 +128,7 @@ class NameReader {
     if (numbered) words.pop_back();
     Spelling found = lexicon_.stage(words.joined());
     if (!found.found) {
-      take_parameter(words);
+      place_.parameter = take_parameter(words);
       found = find_in_any_form(words, &NameReader::in_layer);
     }
     settle(found, found.found && !numbered);
@@ -185,7 +140,7 @@ class NameReader {
     drop_wrapped_modules(words);
     const bool in_layer = take_layer(words) || take_last_number(words);
     if (in_layer) place_.expert = take_expert(words);
-    take_parameter(words);
+    place_.parameter = take_parameter(words);
     Spelling found =
         find_in_any_form(words, in_layer ? &NameReader::in_layer : &NameReader::outside);
     if (!found.found && !in_layer) found = find_in_all_layers(words);
@@ -201,18 +156,6 @@ class NameReader {
     place_.spelling = found.text;
     place_.known = known;
     if (known && place_.layer != Place::kNone) place_.layer_named = true;
-  }
-
-  static void drop_wrapped_modules(Words& words) {
-    for (std::size_t i = 0; i < words.size();) {
-      std::size_t count = 0;
-      for (const std::string_view wrapper : kWrappedModules)
-        if (words.has(i, wrapper)) count = wrapper == "hook" ? 1 : 3;
-      if (count > 0)
-        words.erase(i, count);
-      else
-        ++i;
-    }
   }
 
   // Takes the first word for a layer that a number follows out of the words, with all before it.
@@ -257,50 +200,6 @@ class NameReader {
     }
   }
 
-  // "experts.weight3": the number stands at the parameter.
-  static std::optional<int32_t> take_number_of_parameter(Words& words) {
-    for (const std::string_view parameter : {"weight", "bias"}) {
-      if (words.empty() || !words.back().starts_with(parameter)) continue;
-      const auto number = number_of(words.back().substr(parameter.size()));
-      if (number) words.replace_back(parameter);
-      return number;
-    }
-    return std::nullopt;
-  }
-
-  static int32_t take_expert(Words& words) {
-    int32_t expert = Place::kNone;
-    for (std::size_t at = 0; at < words.size();) {
-      if (!contains(kExpertWords, words[at])) {
-        ++at;
-        continue;
-      }
-      bool shared = words[at] == "shexp";
-      words.erase(at, 1);
-      if (at > 0 && words[at - 1] == "shared") {
-        words.erase(--at, 1);
-        shared = true;
-      }
-      if (at > 0 && words[at - 1] == "local") words.erase(--at, 1);
-      if (shared) return Place::kShared;
-      const auto number = at == words.size() ? std::nullopt : number_of(words[at]);
-      if (number) words.erase(at, 1);
-      expert = number.value_or(Place::kAll);
-    }
-    if (expert == Place::kAll) return take_number_of_parameter(words).value_or(expert);
-    return expert;
-  }
-
-  void take_parameter(Words& words) {
-    for (const ParameterWords& row : kParameters) {
-      const auto count = static_cast<std::size_t>(1 + std::ranges::count(row.words, '.'));
-      if (words.size() < count || !words.has(words.size() - count, row.words)) continue;
-      place_.parameter = row.parameter;
-      words.erase(words.size() - count, count);
-      return;
-    }
-  }
-
   Spelling in_layer(const Words& words) const { return lexicon_.in_layer(words.joined()); }
 
   Spelling outside(const Words& words) const {
@@ -319,11 +218,11 @@ class NameReader {
     for (const std::size_t back : {1, 2}) {
       if (place_.parameter != Param::none || words.size() <= back) break;
       const std::size_t at = words.size() - back;
-      const auto known = std::ranges::find(kShortParameters, words[at], &ParameterWords::words);
-      if (known == std::end(kShortParameters)) continue;
+      const Param known = short_parameter(words[at]);
+      if (known == Param::none) continue;
       Words without = words;
       without.erase(at, 1);
-      place_.parameter = known->parameter;
+      place_.parameter = known;
       if (found = find_in_any_form(without, find); found.found) return found;
       place_.parameter = Param::none;
     }

@@ -14,7 +14,7 @@ namespace tensordiff {
 
 // Names are as long as whoever wrote the file likes. What is longer has no words.
 inline constexpr std::size_t kNameLengthMax = 4096;  // As long as a path may be.
-inline constexpr std::size_t kWordsMax = 128;
+inline constexpr std::size_t kWordsMax = 64;
 // Longer numbers are no layers, ranks or calls; so all fit an int32_t.
 inline constexpr std::size_t kNumberDigitsMax = 9;
 

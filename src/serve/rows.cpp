@@ -29,8 +29,7 @@ double code_of(const Row& row) {
 // Where in the model a row belongs.
 struct RowPlace {
   std::optional<int64_t> layer;
-  std::string_view stage;  // What it is within the layer.
-  Tower tower = Tower::none;
+  std::string stage;  // What it is within the layer.
 };
 
 // By what it was paired by, else by the name of a, or of the one tensor that it has.
@@ -38,14 +37,16 @@ RowPlace place_of(const Row& row) {
   if (row.pair && row.pair->layer) return {row.pair->layer, row.pair->stage};
   const TensorId& id = row.pair ? row.pair->a : row.alone->id;
   if (!id.place.layer_named || id.place.layer < 0) return {};
-  return {id.place.layer, stage_in(id.name, id.place), id.place.tower};
+  // An encoder and a decoder have the same layers: the tower tells them apart.
+  const std::string_view tower = tensordiff::name_of(id.place.tower);
+  const std::string_view stage = stage_in(id.name, id.place);
+  if (tower.empty() || stage.empty()) return {id.place.layer, std::string(stage)};
+  return {id.place.layer, fmt::format("{} {}", tower, stage)};
 }
 
 std::string group_of(const Row& row) {
   const RowPlace place = place_of(row);
-  const std::string_view tower = tensordiff::name_of(place.tower);
-  if (place.layer)
-    return fmt::format("{}{}layer {}", tower, tower.empty() ? "" : " ", *place.layer);
+  if (place.layer) return fmt::format("layer {}", *place.layer);
   const std::string& name = row.name_a().empty() ? row.name_b() : row.name_a();
   const std::size_t end = name.find_last_of("./");
   return end == std::string::npos ? "" : valid_utf8(name.substr(0, end));

@@ -13,6 +13,7 @@
 #include "compare/tolerance_rules.h"
 #include "match/filter.h"
 #include "match/ranks.h"
+#include "naming/naming.h"
 #include "report/layout_notes.h"
 #include "report/wording.h"
 
@@ -31,7 +32,7 @@ LayoutOptions layout_of(const Request& request) {
 TensorId id_of(const Tensor& tensor, const std::optional<Section>& section = {}) {
   std::string name = tensor.name;
   if (section) name += fmt::format("[{}]", section->label);
-  return {std::move(name), tensor.view.dtype, tensor.view.shape, tensor.fault};
+  return {std::move(name), tensor.view.dtype, tensor.view.shape, tensor.fault, tensor.place};
 }
 
 // Makes whole tensors of what several ranks hold, and says so.
@@ -191,6 +192,8 @@ std::vector<Site> sites_of(const Report& report, const Matching& matching,
     site.capture = matching.pairs[i].a;
     site.name_a = row.a.name;
     site.name_b = row.b.name;
+    site.place_a = row.a.place;
+    site.place_b = row.b.place;
     site.layer = row.layer;
     site.stage = row.stage;
     site.views = std::move(aligned[i]);
@@ -244,6 +247,7 @@ std::vector<Answer> analyses_of(const Request& request, const Pairing& pairing,
     Subject subject;
     subject.name = row.a.name;
     subject.name_b = row.b.name;
+    subject.place = row.a.place;
     subject.depth = row.layer;
     subject.dtype_a = row.a.dtype;
     subject.dtype_b = row.b.dtype;
@@ -268,6 +272,9 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   const NameFilter filter = TRY(NameFilter::make(request.paths, request.ignore_regex));
   filter.apply(a);
   if (b) filter.apply(*b);
+  // Catalogs that were not opened from a file, as those of the C++ API, have no places yet.
+  read_missing_places(a);
+  if (b) read_missing_places(*b);
 
   // Make whole tensors of what lies on several ranks; how they fit together is for align().
   Report& report = pairing.report;

@@ -115,12 +115,11 @@ TEST(Study, KnowsWhatATensorIsFor) {
 }
 
 TEST(Study, FindsTheDepthAndThePattern) {
-  EXPECT_EQ(depth_of("model.layers.12.mlp.up_proj.weight"), 12);
-  EXPECT_EQ(depth_of("features.3.weight"), 3);
-  EXPECT_EQ(depth_of("fc1.weight"), std::nullopt);
-  EXPECT_EQ(depth_of("a.99999999999999999999.b"), std::nullopt);
-  EXPECT_EQ(pattern_of("features.3.weight"), "features.*.weight");
-  EXPECT_EQ(pattern_of("fc.weight"), "fc.weight");
+  const auto pattern = [](const char* name) { return pattern_of(name, read_place(name)); };
+  EXPECT_EQ(pattern("features.3.weight"), "features.*.weight");
+  EXPECT_EQ(pattern("model.layers.12.mlp.experts.3.up_proj"),
+            "model.layers.*.mlp.experts.3.up_proj");
+  EXPECT_EQ(pattern("fc.weight"), "fc.weight");
 }
 
 TEST(ChangeSummary, CountsAndMeasures) {

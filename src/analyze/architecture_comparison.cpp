@@ -35,7 +35,7 @@ std::set<int64_t> layers_of(const Catalog& catalog) {
   std::set<int64_t> layers;
   for (const Tensor& tensor : catalog.tensors)
     if (purpose_of(tensor.name, tensor.view.shape) == Purpose::weight)
-      if (const std::optional<int64_t> depth = depth_of(tensor.name)) layers.insert(*depth);
+      if (tensor.place.layer >= 0) layers.insert(tensor.place.layer);
   return layers;
 }
 

@@ -23,18 +23,18 @@ class Collector {
 
   void add(const Subject& pair, std::map<int64_t, AttentionLayer>& layers,
            std::vector<std::string>& skipped) {
-    if (!pair.canonical || pair.canonical->parameter == "bias" || pair.canonical->layer < 0) return;
+    const Place& place = pair.place;
+    if (!place.known || place.parameter == Param::bias || !place.layer_named) return;
     if (pair.views.a.shape.size() != 2) return;
-    AttentionLayer& layer = layers[pair.canonical->layer];
-    layer.depth = pair.canonical->layer;
+    AttentionLayer& layer = layers[place.layer];
+    layer.depth = place.layer;
     // GPT-2 keeps its matrices the other way round, inputs first.
     const bool turned = has(pair, "c_attn") || has(pair, "c_proj");
-    const std::string& role = pair.canonical->role;
-    if (role == "q") layer.q = matrix(pair.views, true, heads_);
-    if (role == "k") layer.k = matrix(pair.views, true, kv_heads_);
-    if (role == "v") layer.v = matrix(pair.views, true, kv_heads_);
-    if (role == "attn_out") layer.o = matrix(pair.views, turned, heads_);
-    if (role == "qkv" && !split_fused(pair, layer)) skipped.push_back(pair.name);
+    if (place.step == Role::query) layer.q = matrix(pair.views, true, heads_);
+    if (place.step == Role::key) layer.k = matrix(pair.views, true, kv_heads_);
+    if (place.step == Role::value) layer.v = matrix(pair.views, true, kv_heads_);
+    if (place.step == Role::attention_output) layer.o = matrix(pair.views, turned, heads_);
+    if (place.step == Role::fused_qkv && !split_fused(pair, layer)) skipped.push_back(pair.name);
   }
 
  private:

@@ -36,12 +36,12 @@ std::vector<const Tensor*> parameters(const Catalog& catalog) {
 }
 
 // "optimizer.state.3.exp_avg" is of parameter 3, if that has the same shape.
-std::string parameter_name(const Tensor& moment, std::span<const Tensor* const> all) {
-  if (purpose_of(moment.name, moment.view.shape) != Purpose::optimizer) return moment.name;
-  const std::optional<int64_t> number = depth_of(moment.name);
-  if (!number || static_cast<std::size_t>(*number) >= all.size()) return moment.name;
+const Tensor& parameter_of(const Tensor& moment, std::span<const Tensor* const> all) {
+  if (purpose_of(moment.name, moment.view.shape) != Purpose::optimizer) return moment;
+  const std::optional<int64_t> number = moment.place.layer_number();
+  if (!number || static_cast<std::size_t>(*number) >= all.size()) return moment;
   const Tensor& parameter = *all[static_cast<std::size_t>(*number)];
-  return parameter.view.shape == moment.view.shape ? parameter.name : moment.name;
+  return parameter.view.shape == moment.view.shape ? parameter : moment;
 }
 
 template <class Wanted>
@@ -53,8 +53,9 @@ std::vector<Gradient> collect(const Study& study, const Wanted& wanted) {
   std::vector<Gradient> found;
   for (const Tensor& tensor : study.b().tensors) {
     if (!tensor.fault.empty() || !wanted(tensor)) continue;
-    Gradient gradient{parameter_name(tensor, all), {}, {}, {}};
-    gradient.depth = depth_of(gradient.name);
+    const Tensor& parameter = parameter_of(tensor, all);
+    Gradient gradient{parameter.name, {}, {}, {}};
+    gradient.depth = parameter.place.layer_number();
     if (const auto pair = pairs.find(tensor.name); pair != pairs.end()) {
       gradient.stats = pair->second->comparison.b;
       gradient.stats_before = pair->second->comparison.a;

@@ -36,7 +36,7 @@ std::vector<Unit> units_of(const Study& study) {
   for (const Subject* pair : matrices) {
     if (!pair->depth) continue;
     layers[*pair->depth].name = std::to_string(*pair->depth);
-    layers[*pair->depth].matrices[pattern_of(pair->name)] = pair;
+    layers[*pair->depth].matrices[pattern_of(pair->name, pair->place)] = pair;
   }
   for (auto& [depth, unit] : layers) units.push_back(std::move(unit));
   if (units.size() < 2) {

@@ -1,6 +1,7 @@
 #include "analyze/structure.h"
 
 #include <algorithm>
+#include <bitset>
 #include <set>
 
 #include "analyze/study.h"
@@ -29,17 +30,17 @@ std::optional<uint64_t> fact_count(const Facts& facts,
 struct Hints {
   std::set<int64_t> layers;
   std::set<int64_t> experts;
-  std::set<std::string> roles;
+  std::bitset<kRoles> roles;
   bool recurrent = false, convolutions = false, wide_kernels = false, matrices = false;
 
-  bool role(std::string_view name) const { return roles.contains(std::string(name)); }
+  bool has(Role role) const { return roles[static_cast<std::size_t>(role)]; }
 };
 
 void look_at(const Tensor& tensor, Hints& hints, Structure& found) {
   const Shape& shape = tensor.view.shape;
   const std::string name = lower(tensor.name);
-  const std::optional<CanonicalName> known = canonical_name(tensor.name);
-  if (const std::optional<int64_t> depth = depth_of(tensor.name)) hints.layers.insert(*depth);
+  const Place& place = tensor.place;
+  if (place.layer >= 0) hints.layers.insert(place.layer);
   if (has(name, {"weight_ih", "weight_hh", "lstm", "gru."})) hints.recurrent = true;
   // Activations have four axes as well, but are not called so.
   if (shape.size() == 4 && has(name, {"weight", "kernel", "conv"})) {
@@ -47,24 +48,28 @@ void look_at(const Tensor& tensor, Hints& hints, Structure& found) {
     hints.wide_kernels |= shape[2] * shape[3] > 1;
   }
   hints.matrices |= shape.size() == 2;
-  if (!known) return;
-  hints.roles.insert(known->role);
-  if (known->expert >= 0) hints.experts.insert(known->expert);
-  if (known->expert == CanonicalName::kAll && !shape.empty())
+  if (!place.known) return;
+  hints.roles.set(static_cast<std::size_t>(place.step));
+  if (place.expert >= 0) hints.experts.insert(place.expert);
+  if (place.expert == Place::kAll && !shape.empty())
     found.experts = std::max(found.experts, shape[0]);
-  if (known->role == "tokens" && shape.size() == 2) {
+  if (place.step == Role::embedding && shape.size() == 2) {
     found.vocabulary = shape[0];
     found.width = shape[1];
   }
-  if (known->role == "attn_norm" && shape.size() == 1 && !found.width) found.width = shape[0];
+  if (place.step == Role::attention_norm && shape.size() == 1 && !found.width)
+    found.width = shape[0];
 }
 
 Family family_of(const Hints& hints, const Structure& found) {
-  const bool attention = hints.role("q") || hints.role("qkv") || hints.role("attn_out");
-  if (attention && found.experts > 0) return Family::expert_transformer;
-  if (attention && hints.convolutions && !hints.role("tokens")) return Family::vision_transformer;
-  if (attention && (hints.role("gate") || hints.role("gate_up"))) return Family::gated_transformer;
-  if (attention) return Family::transformer;
+  const bool attends =
+      hints.has(Role::query) || hints.has(Role::fused_qkv) || hints.has(Role::attention_output);
+  if (attends && found.experts > 0) return Family::expert_transformer;
+  if (attends && hints.convolutions && !hints.has(Role::embedding))
+    return Family::vision_transformer;
+  if (attends && (hints.has(Role::gate) || hints.has(Role::gate_up)))
+    return Family::gated_transformer;
+  if (attends) return Family::transformer;
   if (hints.recurrent) return Family::recurrent;
   if (hints.convolutions) return Family::convolutional;
   return hints.matrices ? Family::mlp : Family::unknown;
@@ -90,20 +95,19 @@ std::string_view name_of(Part part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
-Part part_of(std::string_view full, const Shape& shape) {
+Part part_of(std::string_view full, const Place& place, const Shape& shape) {
   const std::string name = lower(full);
-  const std::optional<CanonicalName> known = canonical_name(full);
-  const std::string_view role = known ? std::string_view(known->role) : "";
-  if (role == "tokens" || role == "positions" || has(name, {"embed", "wte", "wpe"}))
+  const Role role = place.known ? place.step : Role::other;
+  if (role == Role::embedding || role == Role::positions || has(name, {"embed", "wte", "wpe"}))
     return Part::embedding;
-  if (role == "head" || has(name, {"lm_head", "classifier"})) return Part::head;
-  if (role.ends_with("norm") || (shape.size() <= 1 && has(name, {"norm", "ln_", "bn", "running_"})))
+  if (role == Role::logits || has(name, {"lm_head", "classifier"})) return Part::head;
+  if (is_norm(role) || (shape.size() <= 1 && has(name, {"norm", "ln_", "bn", "running_"})))
     return Part::norm;
-  if (has(name, {"attn", "attention"}) || role == "q" || role == "k" || role == "v" ||
-      role == "qkv" || role == "attn_out")
+  if (has(name, {"attn", "attention"}) || role == Role::query || role == Role::key ||
+      role == Role::value || role == Role::fused_qkv || role == Role::attention_output)
     return Part::attention;
-  if (role == "gate" || role == "up" || role == "down" || role == "gate_up" || role == "router" ||
-      has(name, {"mlp", "ffn", "experts", "feed_forward"}))
+  if (role == Role::gate || role == Role::up || role == Role::mlp_output || role == Role::gate_up ||
+      role == Role::router || has(name, {"mlp", "ffn", "experts", "feed_forward"}))
     return Part::mlp;
   if (shape.size() == 4) return Part::convolution;
   return Part::other;
@@ -117,7 +121,7 @@ Structure structure_of(const Catalog& catalog, const Facts& facts) {
     if (purpose_of(tensor.name, tensor.view.shape) != Purpose::weight) continue;
     const uint64_t elements = tensor.elements() * std::max<std::size_t>(1, tensor.shards.size());
     found.parameters += elements;
-    found.by_part[name_of(part_of(tensor.name, tensor.view.shape))] += elements;
+    found.by_part[name_of(part_of(tensor.name, tensor.place, tensor.view.shape))] += elements;
     look_at(tensor, hints, found);
   }
   found.layers = hints.layers.size();

@@ -43,6 +43,6 @@ struct Structure {
 
 Structure structure_of(const Catalog& catalog, const Facts& facts);
 
-Part part_of(std::string_view name, const Shape& shape);
+Part part_of(std::string_view name, const Place& place, const Shape& shape);
 
 }  // namespace tensordiff

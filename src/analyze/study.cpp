@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "analyze/attention_heads.h"
@@ -22,23 +21,6 @@ constexpr std::array<std::string_view, 10> kOptimizerWords = {
     "square_avg", "exp_inf", "opt_state.", "lr_scheduler",    "rng_state"};
 constexpr std::array<std::string_view, 4> kGradientWords = {".grad", "grad.", "gradient", "grads."};
 
-std::optional<int64_t> number_of(std::string_view word) {
-  int64_t value = 0;
-  if (!all_digits(word)) return std::nullopt;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc() ? std::optional(value) : std::nullopt;
-}
-
-// The first part of a dotted name that is a number: where it starts and ends.
-std::optional<std::pair<std::size_t, std::size_t>> number_place(std::string_view name) {
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('.', begin), name.size());
-    if (number_of(name.substr(begin, end - begin))) return std::pair(begin, end);
-    begin = end + 1;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Purpose purpose_of(std::string_view name, const Shape& shape) {
@@ -49,18 +31,9 @@ Purpose purpose_of(std::string_view name, const Shape& shape) {
   return shape.empty() ? Purpose::scalar : Purpose::weight;
 }
 
-std::optional<int64_t> depth_of(std::string_view name) {
-  const std::optional<CanonicalName> known = canonical_name(name);
-  if (known && known->layer >= 0) return known->layer;
-  const auto place = number_place(name);
-  if (!place) return std::nullopt;
-  return number_of(name.substr(place->first, place->second - place->first));
-}
-
-std::string pattern_of(std::string_view name) {
-  const auto place = number_place(name);
-  if (!place) return std::string(name);
-  return std::string(name.substr(0, place->first)) + "*" + std::string(name.substr(place->second));
+std::string pattern_of(std::string_view name, const Place& place) {
+  if (place.layer < 0) return std::string(name);
+  return std::string(name).replace(place.layer_at.first, place.layer_at.size, "*");
 }
 
 double rms_of(const Stats& stats) {
@@ -98,8 +71,7 @@ Study::~Study() = default;
 
 void Study::add_pair(Subject subject) {
   subject.purpose = purpose_of(subject.name, subject.shape_a);
-  subject.canonical = canonical_name(subject.name);
-  if (!subject.depth) subject.depth = depth_of(subject.name);
+  if (!subject.depth) subject.depth = subject.place.layer_number();
   pairs_.push_back(std::move(subject));
 }
 

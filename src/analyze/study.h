@@ -15,7 +15,6 @@
 #include "analyze/facts.h"
 #include "analyze/options.h"
 #include "compare/comparison.h"
-#include "match/canonical.h"
 #include "tensor/catalog.h"
 
 namespace tensordiff {
@@ -35,8 +34,8 @@ struct Subject {
   std::string name;    // Of a;
   std::string name_b;  // and of b.
   Purpose purpose = Purpose::weight;
-  std::optional<int64_t> depth;            // The number of its layer, where its name has one.
-  std::optional<CanonicalName> canonical;  // What it is in a transformer, where its name says it.
+  Place place;                   // What the name of a tells.
+  std::optional<int64_t> depth;  // The number of its layer, where its name has one.
   DType dtype_a = DType::f32, dtype_b = DType::f32;
   Shape shape_a, shape_b;
   Comparison comparison;
@@ -57,7 +56,7 @@ class Study {
   Study(const Catalog& a, const Catalog& b, const AnalyzeOptions& options);
   ~Study();
 
-  void add_pair(Subject subject);  // Purpose, depth and canonical name are found here.
+  void add_pair(Subject subject);  // Purpose and depth are found here.
   void add_unpaired(char side, const Tensor& tensor);
 
   const Catalog& a() const { return a_; }
@@ -89,12 +88,8 @@ class Study {
 
 Purpose purpose_of(std::string_view name, const Shape& shape);
 
-// The number of the layer that a name speaks of: "model.layers.3.mlp" and "features.3.weight" give
-// 3.
-std::optional<int64_t> depth_of(std::string_view name);
-
 // The name without the number of its layer: the same for all layers. "layers.*.mlp.weight"
-std::string pattern_of(std::string_view name);
+std::string pattern_of(std::string_view name, const Place& place);
 
 // Squares of the norms, from the comparison: ‖a‖², ‖b − a‖². 0 where they are not known.
 double squares_of(const Stats& stats);

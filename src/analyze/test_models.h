@@ -10,6 +10,7 @@
 
 #include "analyze/analysis.h"
 #include "match/matcher.h"
+#include "naming/naming.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {
@@ -49,6 +50,8 @@ inline std::unique_ptr<Compared> compared(const Model& a, const Model& b,
   auto all = std::make_unique<Compared>();
   all->a = a.catalog;
   all->b = b.catalog;
+  read_places(all->a);
+  read_places(all->b);
   all->options = std::move(options);
   all->study = std::make_unique<Study>(all->a, all->b, all->options);
   const Result<Matching> matching = match(all->a, all->b);
@@ -59,6 +62,7 @@ inline std::unique_ptr<Compared> compared(const Model& a, const Model& b,
     Subject subject;
     subject.name = left.name;
     subject.name_b = right.name;
+    subject.place = left.place;
     subject.dtype_a = left.view.dtype;
     subject.dtype_b = right.view.dtype;
     subject.shape_a = left.view.shape;

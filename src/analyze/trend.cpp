@@ -114,12 +114,12 @@ Result<Sums> sums_of(const Course& course) {
 }
 
 // "model.layers.3.mlp" -> "layer 3"; else the first word that is not a wrapper's.
-std::string group_of(std::string_view name) {
-  if (const std::optional<int64_t> depth = depth_of(name)) return fmt::format("layer {}", *depth);
-  for (const std::string_view word : split(name, '.'))
+std::string group_of(const Tensor& tensor) {
+  if (tensor.place.layer >= 0) return fmt::format("layer {}", tensor.place.layer);
+  for (const std::string_view word : split(tensor.name, '.'))
     if (word != "model" && word != "module" && word != "transformer" && word != "state_dict")
       return std::string(word);
-  return std::string(name);
+  return tensor.name;
 }
 
 // Why a tensor takes no part; "" where it does.
@@ -142,7 +142,7 @@ std::vector<Course> courses_of(const std::vector<Catalog>& checkpoints, Trend& t
       const auto [place, fresh] = places.emplace(tensor.name, courses.size());
       if (fresh)
         courses.push_back(
-            {tensor.name, group_of(tensor.name), std::vector<const Tensor*>(checkpoints.size())});
+            {tensor.name, group_of(tensor), std::vector<const Tensor*>(checkpoints.size())});
       courses[place->second].tensors[step] = &tensor;
     }
   }

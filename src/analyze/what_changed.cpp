@@ -47,7 +47,7 @@ void examine(const Study& study, Answer& answer) {
   const std::vector<Profile>& profiles = study.profiles();
   std::map<std::string, Group> groups;
   for (std::size_t i = 0; i < weights.size(); ++i)
-    add(*weights[i], profiles[i], groups[pattern_of(weights[i]->name)]);
+    add(*weights[i], profiles[i], groups[pattern_of(weights[i]->name, weights[i]->place)]);
 
   std::map<std::string_view, uint64_t> states;
   uint64_t elements = 0, changed = 0;

@@ -173,7 +173,7 @@ void look_farther(const Case& it, uint64_t values, AttentionStep& step, double& 
 // Nothing where the site is no attention, its inputs are not there, or a's form is not found.
 std::optional<AttentionStep> learn_attention(const Run& run, const Site& site, uint64_t values,
                                              uint64_t farther = kValuesMax) {
-  if (site.role != Role::attention || !site.compared()) return std::nullopt;
+  if (site.role != Role::attention_heads || !site.compared()) return std::nullopt;
   auto a = probe_of(run, site, &AlignedPair::a, {values});
   auto b = a ? probe_of(run, site, &AlignedPair::b, {values}) : std::nullopt;
   if (!b || b->in.query.tokens != a->in.query.tokens) return std::nullopt;

@@ -61,7 +61,7 @@ TEST(AttentionForms, LearnsTheBaseAndThePairing) {
     const auto dumps = without_final(model.run(DType::f32, false, forms));
     tensordiff::Run run = make_run(sites_of(dumps, DType::f32, dumps, DType::f32), {});
     for (Site& site : run.sites) site.roundoff = std::ldexp(1, -24);
-    const auto site = std::ranges::find(run.sites, Role::attention, &Site::role);
+    const auto site = std::ranges::find(run.sites, Role::attention_heads, &Site::role);
     const auto step = attended(run, *site);
     ASSERT_TRUE(step);
     EXPECT_TRUE(step->met()) << step->left;

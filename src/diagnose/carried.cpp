@@ -113,7 +113,7 @@ std::vector<double> unrelated_tokens(const Run& run, const Site& site) {
 
 // Whether the stream gets no more of a step than what its branch gives, which is in the dumps.
 bool inside_branch(const Run& run, const Site& site) {
-  if (site.role >= Role::query && site.role <= Role::attention)
+  if (site.role >= Role::query && site.role <= Role::attention_heads)
     return find_role(run, site, Role::attention_output) != nullptr;
   return site.role >= Role::gate && site.role <= Role::activation &&
          find_role(run, site, Role::mlp_output) != nullptr;
@@ -123,7 +123,7 @@ bool inside_branch(const Run& run, const Site& site) {
 // layer and in the one before. Nothing for other steps.
 std::vector<const Site*> added_to_stream(const Run& run, const Site& site) {
   std::vector<const Site*> added;
-  if (!is_norm(site.role) && site.role != Role::block_output) return added;
+  if (!is_norm(site.role) && site.role != Role::layer_output) return added;
   for (const Site& other : run.sites) {
     if (&other == &site) break;
     const bool recent =
@@ -164,8 +164,9 @@ std::vector<bool> blanks(const Run& run, const View& view) {
 
 // Whether the heads that a projection puts together are there, or attention itself is in it.
 bool has_heads(const Run& run, const Site& site) {
-  return std::ranges::any_of(
-      site.inputs, [&](std::size_t input) { return run.sites[input].role == Role::attention; });
+  return std::ranges::any_of(site.inputs, [&](std::size_t input) {
+    return run.sites[input].role == Role::attention_heads;
+  });
 }
 
 // Steps that compute each token from the same token of one input.
@@ -187,7 +188,7 @@ bool of_one_input(const Run& run, const Site& site) {
 
 // Attention averages tokens, so that what differs may come out as one vector for all of them.
 bool averages_tokens(const Run& run, const Site& site) {
-  return site.role == Role::attention ||
+  return site.role == Role::attention_heads ||
          (site.role == Role::attention_output && !has_heads(run, site));
 }
 

@@ -34,7 +34,7 @@ std::optional<Case> values_of(const Run& run, const Site& site);
 
 // Some tokens of one side of a step; nothing where there is no such step or it cannot be read.
 std::optional<Matrix> read_side(const Run& run, const Site* site, View AlignedPair::*side,
-                                const Place& at);
+                                const TokenRange& at);
 
 // How many tokens of each sequence so many values are.
 uint64_t tokens_held(const Run& run, const Site& site, uint64_t values);

@@ -44,7 +44,7 @@ void measure(Case& it) {
 }
 
 std::optional<Matrix> read_side(const Run& run, const Site* site, View AlignedPair::*side,
-                                const Place& at) {
+                                const TokenRange& at) {
   if (!site) return std::nullopt;
   Result<Matrix> matrix = read_matrix(site->views.*side, run.extent, at);
   if (!matrix.ok()) return std::nullopt;

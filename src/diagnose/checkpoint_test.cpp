@@ -12,6 +12,7 @@ namespace {
 Insight diagnose_weights(const Shape& shape, const Values& a, const Values& b, DType dtype) {
   Site site;
   site.name_a = site.name_b = "model.layers.0.mlp.up_proj.weight";
+  site.place_a = site.place_b = read_place(site.name_a);
   site.views.a = view_of(shape, a, DType::f32);
   site.views.b = view_of(shape, b, dtype);
   site.comparison = compare(site.views).value();

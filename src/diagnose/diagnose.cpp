@@ -92,7 +92,7 @@ Divergence next_divergence(const Site& site) {
 // inputs, an activation that of gate and up. A layout that goes on through it is none.
 const Site* reader_of(const Run& run, const Site& site) {
   if (site.role >= Role::query && site.role <= Role::value_final)
-    return find_role(run, site, Role::attention);
+    return find_role(run, site, Role::attention_heads);
   if (site.role != Role::gate && site.role != Role::up) return nullptr;
   const Site* activation = find_role(run, site, Role::activation);
   const Site* output = find_role(run, site, Role::mlp_output);
@@ -199,8 +199,8 @@ void blame_sums(Run& run) {
 
 // Steps that b's own inputs tell of.
 bool computed_again(Role role) {
-  return is_norm(role) || (role >= Role::query_final && role <= Role::attention) ||
-         role == Role::activation || role == Role::block_output;
+  return is_norm(role) || (role >= Role::query_final && role <= Role::attention_heads) ||
+         role == Role::activation || role == Role::layer_output;
 }
 
 bool computed_by_weights(const Run& run, const Site& site) {

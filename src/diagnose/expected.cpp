@@ -38,7 +38,7 @@ Expected judged(Matrix made, Matrix b, double own, double least) {
   return result;
 }
 
-std::optional<Expected> rotated(const Run& run, const Site& site, const Place& at) {
+std::optional<Expected> rotated(const Run& run, const Site& site, const TokenRange& at) {
   auto a = read_side(run, &site, &AlignedPair::a, at),
        b = read_side(run, &site, &AlignedPair::b, at);
   if (!a || !b) return std::nullopt;
@@ -51,7 +51,7 @@ std::optional<Expected> rotated(const Run& run, const Site& site, const Place& a
 }
 
 // The terms of a sum, where a's output is their sum.
-std::optional<Expected> summed(const Run& run, const Site& site, const Place& at,
+std::optional<Expected> summed(const Run& run, const Site& site, const TokenRange& at,
                                const std::vector<const Site*>& terms) {
   Matrix out[2], sum[2];
   int which = 0;
@@ -71,16 +71,16 @@ std::optional<Expected> summed(const Run& run, const Site& site, const Place& at
   return judged(std::move(sum[1]), std::move(out[1]), own, noise);
 }
 
-std::optional<Expected> stream_summed(const Run& run, const Site& site, const Place& at) {
+std::optional<Expected> stream_summed(const Run& run, const Site& site, const TokenRange& at) {
   Site before;
   before.layer = site.layer ? std::optional(*site.layer - 1) : std::nullopt;
   return summed(
       run, site, at,
-      {find_role(run, before, Role::block_output), find_role(run, site, Role::attention_output),
+      {find_role(run, before, Role::layer_output), find_role(run, site, Role::attention_output),
        find_role(run, site, Role::mlp_output)});
 }
 
-std::optional<Expected> activated(const Run& run, const Site& site, const Place& at) {
+std::optional<Expected> activated(const Run& run, const Site& site, const TokenRange& at) {
   const ActivationFunction* function = function_of(run, site, &AlignedPair::a);
   const auto in = read_side(run, activation_input(run, site), &AlignedPair::b, at);
   auto b = read_side(run, &site, &AlignedPair::b, at);
@@ -90,7 +90,7 @@ std::optional<Expected> activated(const Run& run, const Site& site, const Place&
   return judged(std::move(made), std::move(*b), 0, activation_limit(site));
 }
 
-std::optional<Expected> normalised(const Run& run, const Site& site, const Place& at) {
+std::optional<Expected> normalised(const Run& run, const Site& site, const TokenRange& at) {
   std::optional<NormReplay> norm = replay_norm(run, site, at);
   if (!norm) return std::nullopt;
   Expected result = judged(std::move(norm->made), std::move(norm->b), norm->own,
@@ -107,13 +107,13 @@ std::optional<Expected> multiplied(const Run& run, const Site& site) {
 }
 
 // Steps whose tokens are computed each by itself.
-std::optional<Expected> computed(const Run& run, const Site& site, const Place& at) {
+std::optional<Expected> computed(const Run& run, const Site& site, const TokenRange& at) {
   switch (site.role) {
     case Role::value_final:
       return summed(run, site, at, {find_role(run, site, Role::value)});
     case Role::activation:
       return activated(run, site, at);
-    case Role::block_output:
+    case Role::layer_output:
       return stream_summed(run, site, at);
     default:
       return is_norm(site.role) ? normalised(run, site, at) : rotated(run, site, at);
@@ -130,7 +130,7 @@ bool has_outlier(const Run& run, const Site& site, uint64_t token) {
 // A few tokens tell of most mistakes, and the one that is the farthest off of the others. Once
 // there is one, all that can be held at a time tell what it is.
 std::optional<Expected> computed(const Run& run, const Site& site) {
-  Place at{0, std::max(kTokensRead, tokens_held(run, site, kValuesRead))};
+  TokenRange at{0, std::max(kTokensRead, tokens_held(run, site, kValuesRead))};
   std::optional<Expected> result = computed(run, site, at);
   if (!result) return std::nullopt;
   at.first = window_of(run, site, at.tokens);
@@ -153,9 +153,9 @@ std::optional<Expected> expected_of(const Run& run, const Site& site) {
     case Role::key_final:
     case Role::value_final:
     case Role::activation:
-    case Role::block_output:
+    case Role::layer_output:
       return computed(run, site);
-    case Role::attention:
+    case Role::attention_heads:
       return attended(run, site);
     default:
       return is_norm(site.role) ? computed(run, site) : multiplied(run, site);

@@ -13,7 +13,7 @@ constexpr uint64_t kTokensMax = 128;  // More tell no more, and all are compared
 
 // The first token of any sequence that is no number, of those that are looked at.
 std::optional<uint64_t> first_nonfinite(const Run& run, const Site& site) {
-  const Result<Matrix> b = read_matrix(site.views.b, run.extent, Place{0, kTokensMax});
+  const Result<Matrix> b = read_matrix(site.views.b, run.extent, TokenRange{0, kTokensMax});
   if (!b.ok()) return std::nullopt;
   uint64_t first = std::min(kTokensMax, run.extent.tokens);
   for (uint64_t row = 0; row < b.value().rows(); ++row)
@@ -37,6 +37,7 @@ std::optional<Site> cut(const Run& run, const Site& site, uint64_t tokens) {
   Site part;
   part.pair = site.pair, part.capture = site.capture;
   part.name_a = site.name_a, part.name_b = site.name_b;
+  part.place_a = site.place_a, part.place_b = site.place_b;
   part.layer = site.layer, part.stage = site.stage;
   part.noise = site.noise;
   const Plan plan = {{'a', Op::truncate, {*axis, tokens}}, {'b', Op::truncate, {*axis, tokens}}};

@@ -94,10 +94,10 @@ Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t firs
   return matrix;
 }
 
-Result<Matrix> read_matrix(const View& view, const Extent& extent, const Place& place) {
+Result<Matrix> read_matrix(const View& view, const Extent& extent, const TokenRange& range) {
   const TokenView tokens = by_tokens(view, extent);
-  const uint64_t values = place.tokens * tokens.batch * tokens.features;
-  return read_matrix(view, extent, place.first, std::min(kValuesMax, values));
+  const uint64_t values = range.tokens * tokens.batch * tokens.features;
+  return read_matrix(view, extent, range.first, std::min(kValuesMax, values));
 }
 
 Matrix first_tokens(const Matrix& matrix, uint64_t tokens) {

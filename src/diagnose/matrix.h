@@ -56,7 +56,7 @@ struct TokenView {
 TokenView by_tokens(const View& view, const Extent& extent);
 
 // Some tokens of each sequence.
-struct Place {
+struct TokenRange {
   uint64_t first = 0;
   uint64_t tokens = 0;
 };
@@ -65,7 +65,7 @@ struct Place {
 Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token = 0,
                            uint64_t values_max = kValuesMax);
 
-Result<Matrix> read_matrix(const View& view, const Extent& extent, const Place& place);
+Result<Matrix> read_matrix(const View& view, const Extent& extent, const TokenRange& range);
 
 // The first tokens of each sequence.
 Matrix first_tokens(const Matrix& matrix, uint64_t tokens);

@@ -244,10 +244,10 @@ struct Before {
 };
 
 bool adds_to_stream(Role role) {
-  return role == Role::attention_output || role == Role::mlp_output || role == Role::block_output;
+  return role == Role::attention_output || role == Role::mlp_output || role == Role::layer_output;
 }
 
-bool reads_stream(Role role) { return is_norm(role) || role == Role::block_output; }
+bool reads_stream(Role role) { return is_norm(role) || role == Role::layer_output; }
 
 // Sharp attention makes noise grow without bound, and noise hides mistakes in it; what a machine
 // makes of tanh is off by more than rounding. Computing the step again from b's own inputs tells.
@@ -257,7 +257,7 @@ void judge_by_replay(const Run& run, const std::map<Role, double>& usual, Site& 
   std::optional<bool> agrees;
   if (site.role == Role::activation) {
     if (const auto step = learn_activation(run, site)) agrees = step->same;
-  } else if (site.role == Role::attention && (!site.reason.empty() || site.error >= own)) {
+  } else if (site.role == Role::attention_heads && (!site.reason.empty() || site.error >= own)) {
     agrees = attention_agrees(run, site);
   } else if (is_norm(site.role) && site.reason.empty() && site.error >= own &&
              out_of_usual(run, usual, site)) {
@@ -327,7 +327,7 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
 
 // A mistake may come to nothing: attention does not see what is added to all keys.
 bool healed(const Site& site, const Before& before) {
-  return site.role == Role::attention && site.compared() &&
+  return site.role == Role::attention_heads && site.compared() &&
          site.error <= std::min(kHealed * before.clean_level, kVanished * site.error_in);
 }
 

@@ -83,7 +83,7 @@ Explanation fitted(const Case& it, NormFit& fit) {
 std::vector<double> variances(const Case& it) {
   if (it.site.inputs.size() != 1) return {};
   const Site& input = it.run.sites[it.site.inputs[0]];
-  if (input.role != Role::block_output && input.role != Role::embedding) return {};
+  if (input.role != Role::layer_output && input.role != Role::embedding) return {};
   const Result<Matrix> x = read_matrix(input.views.a, it.run.extent, it.a.first_token);
   if (!x.ok() || x.value().rows() != it.a.rows()) return {};
   std::vector<double> result;

@@ -12,20 +12,17 @@ constexpr GainWay kWays[] = {
     {"w twice", [](double w) { return w * w; }},
 };
 
-std::string_view canonical_role(Role role) {
-  if (role == Role::attention_norm) return "attn_norm";
-  if (role == Role::mlp_norm) return "mlp_norm";
-  return role == Role::final_norm ? "final_norm" : "";
+bool is_plain_norm(Role role) {
+  return role == Role::attention_norm || role == Role::mlp_norm || role == Role::final_norm;
 }
 
 }  // namespace
 
 std::optional<NormGain> stored_gain(const Run& run, const Site& norm) {
-  const std::string_view role = canonical_role(norm.role);
-  if (role.empty()) return std::nullopt;
+  if (!is_plain_norm(norm.role)) return std::nullopt;
   const uint64_t size = by_tokens(norm.views.a, run.extent).features;
-  NormGain gain{run.weights.vector(norm.layer, role, "weight", size),
-                run.weights.vector(norm.layer, role, "bias", size)};
+  NormGain gain{run.weights.vector(norm.layer, norm.role, Param::weight, size),
+                run.weights.vector(norm.layer, norm.role, Param::bias, size)};
   if (gain.weight.empty()) return std::nullopt;
   gain.bias.resize(size);
   return gain;

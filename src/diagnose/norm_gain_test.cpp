@@ -19,6 +19,7 @@ tensordiff::Run run_with(std::vector<Tensor> weights, std::string stage) {
   tensordiff::Run run = make_run(sites_of(dump, DType::f32, dump, DType::f32), {});
   Catalog catalog;
   catalog.tensors = std::move(weights);
+  read_places(catalog);
   run.weights = Weights(catalog);
   return run;
 }

@@ -46,7 +46,7 @@ NormSources sources_of(const Run& run, const Site& site) {
   if (site.role == Role::mlp_norm) {
     const auto last = site.layer ? std::optional(*site.layer - 1) : std::nullopt;
     return {find_role(run, site, Role::attention_norm),
-            find_role(run, site, Role::attention_output), in_layer(run, last, Role::block_output)};
+            find_role(run, site, Role::attention_output), in_layer(run, last, Role::layer_output)};
   }
   std::optional<int64_t> last;
   for (const Site& other : run.sites)
@@ -54,7 +54,7 @@ NormSources sources_of(const Run& run, const Site& site) {
       last = std::max(last.value_or(*other.layer), *other.layer);
   if (!last || (site.layer && *last + 1 != *site.layer)) return {};
   return {in_layer(run, last, Role::mlp_norm), in_layer(run, last, Role::mlp_output),
-          in_layer(run, last, Role::block_output)};
+          in_layer(run, last, Role::layer_output)};
 }
 
 double typical(const std::vector<double>& values) {
@@ -268,7 +268,7 @@ std::optional<NormReplay> by_stored_weights(const Run& run, const Site& site,
 }
 
 std::optional<NormReplay> by_norm_before(const Run& run, const Site& site, const NormSources& from,
-                                         const Place& at) {
+                                         const TokenRange& at) {
   NormParts parts[2];
   int which = 0;
   if (!from.stream || !from.branch) return std::nullopt;
@@ -295,7 +295,7 @@ std::optional<NormReplay> by_norm_before(const Run& run, const Site& site, const
 
 // A norm that is wrong in itself does not show the stream, nor need one that leaves a sum out: that
 // may be missing in the stream, too, or there alone.
-bool wrong_itself(const Run& run, const Site& norm, const Place& at) {
+bool wrong_itself(const Run& run, const Site& norm, const TokenRange& at) {
   if (!norm.bug()) return false;
   if (norm.inputs.empty() || !blank_tokens(run, norm).empty()) return true;
   const std::optional<NormReplay> replay = by_norm_before(run, norm, sources_of(run, norm), at);
@@ -304,7 +304,7 @@ bool wrong_itself(const Run& run, const Site& norm, const Place& at) {
 
 // From the stream itself, where it was dumped. `added`: what came to it since.
 void by_stream(const Run& run, const Site& site, const Site* before, const Site* added,
-               const Place& at, NormReplay& best) {
+               const TokenRange& at, NormReplay& best) {
   Matrix x[2], out[2];
   int which = 0;
   for (const auto side : {&AlignedPair::a, &AlignedPair::b}) {
@@ -333,7 +333,7 @@ void by_stream(const Run& run, const Site& site, const Site* before, const Site*
 }
 
 // A norm behind a branch reads that alone, or with the norm before it, where that is the stream.
-void by_branch(const Run& run, const Site& site, const Place& at, NormReplay& best) {
+void by_branch(const Run& run, const Site& site, const TokenRange& at, NormReplay& best) {
   const Site *branch = nullptr, *before = nullptr;
   for (const Site& other : run.sites) {
     if (&other == &site) break;
@@ -349,7 +349,7 @@ void by_branch(const Run& run, const Site& site, const Place& at, NormReplay& be
 
 }  // namespace
 
-std::optional<NormReplay> replay_norm(const Run& run, const Site& site, const Place& at) {
+std::optional<NormReplay> replay_norm(const Run& run, const Site& site, const TokenRange& at) {
   if (!is_norm(site.role) || !site.compared()) return std::nullopt;
   if (site.role == Role::branch_norm) {
     NormReplay replay;

@@ -28,6 +28,6 @@ struct NormReplay {
 };
 
 // Nothing where the site is no norm, or a's own dumps are not explained by one.
-std::optional<NormReplay> replay_norm(const Run& run, const Site& site, const Place& at);
+std::optional<NormReplay> replay_norm(const Run& run, const Site& site, const TokenRange& at);
 
 }  // namespace tensordiff

@@ -65,6 +65,7 @@ std::string found_in(const Norm& b, DType dtype, bool with_weights = true) {
   };
   add("weight", stored.weight);
   if (b.centred) add("bias", stored.bias);
+  read_places(catalog);
   if (with_weights) run.weights = Weights(catalog);
   const Site& site = run.sites[0];
   const Case it(run, site, read_matrix(site.views.a, run.extent).value(),

@@ -28,7 +28,7 @@ std::string_view hint_for(Role role) {
       return "an activation: look at which function it is (GELU by tanh or erf, SiLU)";
     case Role::mlp_output:
       return "the MLP: look at the activation, at gate and up swapped, at the weights";
-    case Role::attention:
+    case Role::attention_heads:
       return "attention: look at the mask, the scale, the mapping of heads and the cache";
     case Role::attention_norm:
     case Role::mlp_norm:

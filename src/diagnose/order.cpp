@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "diagnose/fit.h"
-#include "diagnose/roles.h"
+#include "diagnose/site.h"
 
 namespace tensordiff {
 namespace {
@@ -31,14 +31,14 @@ std::vector<std::vector<Role>> sources_of(Role role) {
       return {{Role::key, Role::fused_qkv}};
     case Role::value_final:
       return {{Role::value, Role::fused_qkv}};
-    case Role::attention:
+    case Role::attention_heads:
       return {{Role::query_final, Role::query, Role::fused_qkv},
               {Role::key_final, Role::key, Role::fused_qkv},
               {Role::value_final, Role::value, Role::fused_qkv}};
     case Role::attention_output:
-      return {{Role::attention, Role::query_final, Role::query, Role::fused_qkv},
-              {Role::attention, Role::key_final, Role::key, Role::fused_qkv},
-              {Role::attention, Role::value_final, Role::value, Role::fused_qkv}};
+      return {{Role::attention_heads, Role::query_final, Role::query, Role::fused_qkv},
+              {Role::attention_heads, Role::key_final, Role::key, Role::fused_qkv},
+              {Role::attention_heads, Role::value_final, Role::value, Role::fused_qkv}};
     case Role::mlp_norm:
       return {{Role::branch_norm, Role::attention_output}};
     case Role::gate:
@@ -49,7 +49,7 @@ std::vector<std::vector<Role>> sources_of(Role role) {
       return {{Role::up, Role::gate}};
     case Role::mlp_output:
       return {{Role::activation, Role::up, Role::mlp_norm}, {Role::up, Role::mlp_norm}};
-    case Role::block_output:
+    case Role::layer_output:
       return {{Role::mlp_output}, {Role::attention_output}};
     default:
       return {};
@@ -114,7 +114,7 @@ void sort_by_names(std::vector<Site>& sites, const std::vector<std::string>& ord
 void add_last_output(const std::vector<Site>& sites, std::size_t index,
                      std::vector<std::size_t>& in) {
   for (std::size_t i = index; i-- > 0;) {
-    if (sites[i].role != Role::block_output || sites[i].layer == sites[index].layer) continue;
+    if (sites[i].role != Role::layer_output || sites[i].layer == sites[index].layer) continue;
     in.push_back(i);
     return;
   }
@@ -172,12 +172,6 @@ void find_inputs(std::vector<Site>& sites) {
     std::ranges::sort(in);
     in.erase(std::unique(in.begin(), in.end()), in.end());
   }
-}
-
-bool names_a_weight(std::string_view name) {
-  for (const std::string_view ending : {"weight", "bias", "scales", "qweight", "running_mean"})
-    if (ends_with_word(name, ending)) return true;
-  return false;
 }
 
 // Tensors that have tokens, with the axis of these. An embedding of positions has no batch, and
@@ -272,27 +266,15 @@ bool heads_stand_first(const std::vector<Site>& sites, Extent extent) {
 
 }  // namespace
 
-std::optional<int64_t> layer_in(std::string_view name) {
-  for (const std::string_view path : split(name, '/')) {
-    for (const std::string_view word : split(path, '.')) {
-      const std::string_view number = word.substr(0, word.find('_'));
-      if (number.empty() || number.size() > 9 || !all_digits(number)) continue;
-      return std::stoll(std::string(number));
-    }
-  }
-  return std::nullopt;
-}
-
 Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
   Run run;
   std::size_t weights = 0, layered = 0;
   for (Site& site : sites) {
-    if (!site.layer) site.layer = layer_in(site.name_a);
+    if (!site.layer) site.layer = site.place_a.layer_number();
     site.role = role_of(site);
-    weights += names_a_weight(bare(site.name_a));
+    weights += site.place_a.parameter != Param::none;
     layered += site.layer.has_value();
   }
-  settle_norms(sites);
   run.activations = !order.empty() || (layered > 0 && 2 * weights < sites.size());
   if (!order.empty())
     sort_by_names(sites, order);

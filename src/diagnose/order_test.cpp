@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "diagnose/site.h"
+#include "naming/naming.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {
@@ -16,6 +17,7 @@ tensordiff::Run captured(const Names& names) {
     Site site;
     site.pair = site.capture = sites.size();
     site.name_a = site.name_b = name;
+    site.place_a = site.place_b = read_place(name);
     site.views.a = site.views.b = noise_view({4, 8}, 1);
     site.comparison.status = Status::equal;
     sites.push_back(std::move(site));

@@ -53,7 +53,7 @@ bool one_run(const std::vector<uint64_t>& tokens) {
 
 std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double limit) {
   // Where the MLP itself was not dumped, its tokens show in what the block gives.
-  if (site.role != Role::mlp_output && site.role != Role::block_output) return {};
+  if (site.role != Role::mlp_output && site.role != Role::layer_output) return {};
   const Result<Matrix> of_a = read_matrix(site.views.a, run.extent);
   const Result<Matrix> of_b = read_matrix(site.views.b, run.extent);
   if (!of_a.ok() || !of_b.ok() || !same_form(of_a.value(), of_b.value())) return {};

@@ -17,36 +17,11 @@
 
 namespace tensordiff {
 
-// What a step computes, as far as its name tells. In the order in which a layer computes them.
-enum class Role {
-  embedding,
-  attention_norm,
-  query,
-  key,
-  value,
-  fused_qkv,
-  query_final,  // After RoPE and norms: what attention reads.
-  key_final,
-  value_final,
-  attention,  // Heads put together, before the output projection.
-  setting,    // A number of the configuration that was dumped along.
-  attention_output,
-  mlp_norm,
-  gate,
-  up,
-  activation,
-  mlp_output,
-  branch_norm,  // Of what a branch gives, or of the stream with it: behind it, not before.
-  block_output,
-  final_norm,
-  logits,
-  other,
-};
-
 struct Site {
   std::size_t pair = 0;     // Index of its row in the report.
   std::size_t capture = 0;  // Its place in the file of a.
   std::string name_a, name_b;
+  Place place_a, place_b;  // What these names tell.
   std::optional<int64_t> layer;
   std::string stage;
   AlignedPair views;
@@ -79,10 +54,9 @@ struct Run {
   bool activations = false;  // A dump of what layers compute, not a checkpoint of weights.
 };
 
-// Which numbers of a name are its layer: "model.layers.12.mlp" -> 12.
-std::optional<int64_t> layer_in(std::string_view name);
+// What a step computes, by the names of both sides. Roles that differ only in how a module is cut
+// are one here: the last projection of an MLP and the MLP as a whole give the same.
 Role role_of(const Site& site);
-std::string_view name_of(Role role);
 
 // Puts the sites in the order in which they were computed, and says which feed which. `order` names
 // tensors of a in that order; empty: by layers, stages and capture.

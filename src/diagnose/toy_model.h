@@ -10,6 +10,7 @@
 
 #include "compare/comparison.h"
 #include "diagnose/site.h"
+#include "naming/naming.h"
 #include "tensor/catalog.h"
 #include "tensor/test_views.h"
 
@@ -99,6 +100,7 @@ class ToyModel {
       add("mlp.up_proj.weight", {width, shape_.inner}, layer.up);
       add("mlp.down_proj.weight", {shape_.inner, width}, layer.down);
     }
+    read_places(catalog);
     return catalog;
   }
 
@@ -348,6 +350,7 @@ inline std::vector<Site> sites_of(const std::vector<ToyModel::Dump>& a, DType dt
     Site site;
     site.pair = site.capture = i;
     site.name_a = site.name_b = fmt::format("{}_{}", a[i].layer, a[i].stage);
+    site.place_a = site.place_b = read_place(site.name_a);
     site.layer = static_cast<int64_t>(a[i].layer);
     site.stage = a[i].stage;
     site.views.a = view_of(a[i].shape, a[i].values, dtype_a);

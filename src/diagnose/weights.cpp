@@ -11,32 +11,32 @@ namespace {
 
 constexpr uint64_t kVectorMax = uint64_t{1} << 24;
 
-// The canonical name of a projection, that of the fused tensor it may be part of, and which part.
+// The role of a projection, that of the fused tensor it may be part of, and which part.
 struct Naming {
   std::string_view word;
-  std::string_view role;
-  std::string_view fused;
+  Role role;
+  Role fused;    // `other`: none.
   int part = 0;  // From the front; below 0 from the back, as keys and values are smaller.
 };
 
 Naming naming_of(Projection projection) {
   switch (projection) {
     case Projection::query:
-      return {"query", "q", "qkv", 0};
+      return {"query", Role::query, Role::fused_qkv, 0};
     case Projection::key:
-      return {"key", "k", "qkv", -2};
+      return {"key", Role::key, Role::fused_qkv, -2};
     case Projection::value:
-      return {"value", "v", "qkv", -1};
+      return {"value", Role::value, Role::fused_qkv, -1};
     case Projection::attention_output:
-      return {"attention output", "attn_out", "", 0};
+      return {"attention output", Role::attention_output, Role::other, 0};
     case Projection::gate:
-      return {"gate", "gate", "gate_up", 0};
+      return {"gate", Role::gate, Role::gate_up, 0};
     case Projection::up:
-      return {"up", "up", "gate_up", -1};
+      return {"up", Role::up, Role::gate_up, -1};
     case Projection::down:
-      return {"down", "down", "", 0};
+      return {"down", Role::mlp_output, Role::other, 0};
     default:
-      return {"logits", "head", "", 0};
+      return {"logits", Role::logits, Role::other, 0};
   }
 }
 
@@ -68,26 +68,23 @@ std::string_view name_of(Projection projection) { return naming_of(projection).w
 
 Weights::Weights(const Catalog& catalog) {
   for (const Tensor& tensor : catalog.tensors) {
-    const std::optional<CanonicalName> name = canonical_name(tensor.name);
+    const Place& place = tensor.place;
     if (!tensor.fault.empty() || !tensor.shards.empty() || is_complex(tensor.view.dtype)) continue;
-    if (name && !name->parameter.empty()) tensors_.emplace(*name, tensor.view);
+    if (place.known && place.parameter != Param::none && place.layer != Place::kAll)
+      tensors_.emplace(Key(place.layer, place.expert, place.step, place.parameter), tensor.view);
   }
 }
 
 std::vector<int64_t> Weights::layers() const {
   std::set<int64_t> layers;
-  for (const auto& [name, view] : tensors_)
-    if (name.layer != CanonicalName::kNone) layers.insert(name.layer);
+  for (const auto& [key, view] : tensors_)
+    if (std::get<0>(key) != Place::kNone) layers.insert(std::get<0>(key));
   return {layers.begin(), layers.end()};
 }
 
-const View* Weights::find(std::optional<int64_t> layer, std::string_view role,
-                          std::string_view parameter) const {
-  CanonicalName name;
-  name.layer = layer.value_or(CanonicalName::kNone);
-  name.role = role;
-  name.parameter = parameter;
-  const auto found = tensors_.find(name);
+const View* Weights::find(std::optional<int64_t> layer, Role role, Param parameter) const {
+  const auto found =
+      tensors_.find(Key(layer.value_or(Place::kNone), Place::kNone, role, parameter));
   return found == tensors_.end() ? nullptr : &found->second;
 }
 
@@ -95,8 +92,9 @@ std::vector<View> Weights::matrices(std::optional<int64_t> layer, Projection pro
                                     uint64_t out, uint64_t in) const {
   const Naming naming = naming_of(projection);
   std::vector<View> found;
-  if (const View* view = find(layer, naming.role, "weight")) add_both_ways(*view, out, in, found);
-  const View* fused = find(layer, naming.fused, "weight");
+  if (const View* view = find(layer, naming.role, Param::weight))
+    add_both_ways(*view, out, in, found);
+  const View* fused = find(layer, naming.fused, Param::weight);
   if (!found.empty() || !fused || fused->shape.size() != 2) return found;
   for (const std::size_t axis : {0, 1}) {
     const std::optional<uint64_t> start = start_of(naming, fused->shape[axis], out);
@@ -107,9 +105,8 @@ std::vector<View> Weights::matrices(std::optional<int64_t> layer, Projection pro
 }
 
 uint64_t Weights::inner_size(std::optional<int64_t> layer, uint64_t width) const {
-  for (const auto& [role, parts] :
-       {std::pair<std::string_view, uint64_t>{"up", 1}, {"gate_up", 2}}) {
-    const View* view = find(layer, role, "weight");
+  for (const auto& [role, parts] : {std::pair<Role, uint64_t>{Role::up, 1}, {Role::gate_up, 2}}) {
+    const View* view = find(layer, role, Param::weight);
     if (!view || view->shape.size() != 2) continue;
     if (view->shape[1] == width) return view->shape[0] / parts;
     if (view->shape[0] == width) return view->shape[1] / parts;
@@ -120,8 +117,8 @@ uint64_t Weights::inner_size(std::optional<int64_t> layer, uint64_t width) const
 std::vector<double> Weights::bias(std::optional<int64_t> layer, Projection projection,
                                   uint64_t out) const {
   const Naming naming = naming_of(projection);
-  const View* own = find(layer, naming.role, "bias");
-  const View* fused = own ? nullptr : find(layer, naming.fused, "bias");
+  const View* own = find(layer, naming.role, Param::bias);
+  const View* fused = own ? nullptr : find(layer, naming.fused, Param::bias);
   const View* source = own ? own : fused;
   if (!source || source->shape.size() != 1) return {};
   const std::optional<uint64_t> start =
@@ -129,8 +126,8 @@ std::vector<double> Weights::bias(std::optional<int64_t> layer, Projection proje
   return start ? part_of(*source, *start, out) : std::vector<double>();
 }
 
-std::vector<double> Weights::vector(std::optional<int64_t> layer, std::string_view role,
-                                    std::string_view parameter, uint64_t size) const {
+std::vector<double> Weights::vector(std::optional<int64_t> layer, Role role, Param parameter,
+                                    uint64_t size) const {
   const View* source = find(layer, role, parameter);
   if (!source || source->shape != Shape{size}) return {};
   return part_of(*source, 0, size);

@@ -5,9 +5,9 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
-#include "match/canonical.h"
 #include "tensor/catalog.h"
 
 namespace tensordiff {
@@ -35,16 +35,18 @@ class Weights {
   // The bias of a projection; empty where there is none.
   std::vector<double> bias(std::optional<int64_t> layer, Projection projection, uint64_t out) const;
 
-  // A vector of a layer by its canonical role, such as the weight of "attn_norm"; empty where there
-  // is none of this size.
-  std::vector<double> vector(std::optional<int64_t> layer, std::string_view role,
-                             std::string_view parameter, uint64_t size) const;
+  // A vector of a layer by its role, such as the weight of the attention norm; empty where there is
+  // none of this size.
+  std::vector<double> vector(std::optional<int64_t> layer, Role role, Param parameter,
+                             uint64_t size) const;
 
  private:
-  const View* find(std::optional<int64_t> layer, std::string_view role,
-                   std::string_view parameter) const;
+  // Layer, expert, what it is for and which parameter of it.
+  using Key = std::tuple<int64_t, int64_t, Role, Param>;
 
-  std::map<CanonicalName, View> tensors_;
+  const View* find(std::optional<int64_t> layer, Role role, Param parameter) const;
+
+  std::map<Key, View> tensors_;
 };
 
 }  // namespace tensordiff

@@ -24,6 +24,7 @@ TEST(Weights, AreReadAsOutByInHoweverTheyAreStored) {
   catalog.tensors = {counted("model.layers.3.self_attn.o_proj.weight", 2, 4),
                      counted("transformer.h.4.attn.c_proj.weight", 4, 2),
                      counted("model.layers.5.self_attn.o_proj.weight", 3, 3)};
+  read_places(catalog);
   const Weights weights(catalog);
   EXPECT_EQ(weights.layers(), (std::vector<int64_t>{3, 4, 5}));
   const auto linear = weights.matrices(3, Projection::attention_output, 2, 4);
@@ -44,6 +45,7 @@ TEST(Weights, AreCutOutOfFusedOnes) {
                      counted("model.layers.0.mlp.gate_up_proj.weight", 6, 4),
                      {"model.layers.0.self_attn.qkv_proj.bias",
                       view_of({8}, {0, 1, 2, 3, 4, 5, 6, 7}, DType::f32), ""}};
+  read_places(catalog);
   const Weights weights(catalog);
   // Four rows of queries, two of keys, two of values.
   EXPECT_EQ(at(weights.matrices(0, Projection::query, 4, 3).at(0), 0, 0), 0);
@@ -59,6 +61,7 @@ TEST(Weights, LeaveOutWhatCannotBeRead) {
   Catalog catalog;
   catalog.tensors = {broken_tensor("model.layers.0.mlp.up_proj.weight", "cut short"),
                      counted("something.else", 2, 2)};
+  read_places(catalog);
   EXPECT_TRUE(Weights(catalog).empty());
 }
 

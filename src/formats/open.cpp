@@ -11,6 +11,7 @@
 #include "formats/limits.h"
 #include "formats/shards.h"
 #include "formats/zip_archive.h"
+#include "naming/naming.h"
 
 namespace tensordiff {
 namespace {
@@ -194,6 +195,7 @@ Result<Catalog> open_model(const std::string& path, const OpenOptions& options) 
                                                      : open_file(path, options);
   if (!catalog.ok()) return std::move(catalog).error().in(printable(path));
   catalog.value().path = path;
+  read_places(catalog.value());
   if (const std::optional<std::string> config = companion(path, "config.json"))
     if (Result<Bytes> bytes = map_file(*config); bytes.ok())
       add_config(ByteSource(std::move(bytes).value()), options.limits, catalog.value());

@@ -27,12 +27,12 @@ constexpr uint64_t kTrailerBytes = 5;
 constexpr uint64_t kBlockBytesMax = 256ULL << 20;
 constexpr uint64_t kKeyBytesMax = 1 << 16;
 
-struct Place {
+struct BlockHandle {
   uint64_t offset;
   uint64_t bytes;
 };
 
-Place read_place(ByteCursor& cursor) {
+BlockHandle read_handle(ByteCursor& cursor) {
   const uint64_t offset = read_varint(cursor);
   return {offset, read_varint(cursor)};
 }
@@ -44,14 +44,14 @@ class TableReader {
   Result<std::vector<TableEntry>> read() {
     if (!is_table(file_)) return Error("no table: its last bytes are not a table's");
     ByteCursor footer(file_.view.last(kFooterBytes));
-    read_place(footer);  // Of meta data, which these files have none of.
-    const Place index = read_place(footer);
+    read_handle(footer);  // Of meta data, which these files have none of.
+    const BlockHandle index = read_handle(footer);
     if (!footer.ok()) return Error("its footer is malformed");
     const std::vector<TableEntry> blocks = TRY(read_block(index).in("index"));
     std::vector<TableEntry> entries;
     for (const TableEntry& block : blocks) {
       ByteCursor cursor(block.value.view);
-      const Place place = read_place(cursor);
+      const BlockHandle place = read_handle(cursor);
       if (!cursor.ok()) return Error("a place in its index is malformed");
       for (TableEntry& entry : TRY(read_block(place))) entries.push_back(std::move(entry));
       if (entries.size() > limits_.tensors_max)
@@ -61,7 +61,7 @@ class TableReader {
   }
 
  private:
-  Result<Bytes> block_bytes(const Place& place) {
+  Result<Bytes> block_bytes(const BlockHandle& place) {
     const std::optional<uint64_t> whole = checked_add(place.bytes, kTrailerBytes);
     if (!whole || !range_fits(place.offset, *whole, file_.size() - kFooterBytes))
       return Error("{} bytes at {} lie outside the table", place.bytes, place.offset);
@@ -80,7 +80,7 @@ class TableReader {
     return bytes_of(std::move(plain));
   }
 
-  Result<std::vector<TableEntry>> read_block(const Place& place) {
+  Result<std::vector<TableEntry>> read_block(const BlockHandle& place) {
     const std::string where = fmt::format("block at {}", place.offset);
     const Bytes block = TRY(block_bytes(place).in(where));
     if (block.size() < 4) return Error("{}: too short", where);

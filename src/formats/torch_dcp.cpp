@@ -27,7 +27,7 @@ using pickle::Rebuilder;
 constexpr std::size_t kAttributesMax = 64;        // Of an object of the metadata.
 constexpr std::size_t kComparedMax = 50'000'000;  // Pairs of chunks looked at for overlaps.
 
-struct Place {
+struct StoredAt {
   std::string_view file;
   uint64_t offset = 0, bytes = 0;
 };
@@ -106,14 +106,15 @@ class Checkpoint {
       const std::optional<std::string_view> name = fqn ? graph_.string(*fqn) : std::nullopt;
       if (!name) return Error("an entry of storage_data without a name");
       std::string at = TRY(key(*name, attribute(pairs[i], "offset").value_or(pickle::kNone)));
-      const Place place = TRY(read_place(pairs[i + 1]).in(fmt::format("'{}'", printable(at))));
+      const StoredAt place =
+          TRY(read_stored_at(pairs[i + 1]).in(fmt::format("'{}'", printable(at))));
       if (!places_.emplace(std::move(at), place).second)
         return Error("'{}' is stored in two places", printable(*name));
     }
     return {};
   }
 
-  Result<Place> read_place(NodeId info) const {
+  Result<StoredAt> read_stored_at(NodeId info) const {
     const auto number = [&](std::string_view name) -> std::optional<int64_t> {
       const std::optional<NodeId> value = attribute(info, name);
       return value ? graph_.integer(*value) : std::nullopt;
@@ -125,7 +126,7 @@ class Checkpoint {
       return Error("nothing says where it lies");
     const NodeId transforms = attribute(info, "transform_descriptors").value_or(pickle::kNone);
     if (!graph_.items(transforms).empty()) return Error("stored compressed, which is not read");
-    return Place{*file, static_cast<uint64_t>(*offset), static_cast<uint64_t>(*bytes)};
+    return StoredAt{*file, static_cast<uint64_t>(*offset), static_cast<uint64_t>(*bytes)};
   }
 
   void read_entry(NodeId name_node, NodeId entry) {
@@ -140,7 +141,7 @@ class Checkpoint {
   Result<Bytes> stored(const std::string& at) const {
     const auto found = places_.find(at);
     if (found == places_.end()) return Error("nothing says where '{}' lies", printable(at));
-    const Place& place = found->second;
+    const StoredAt& place = found->second;
     const ByteSource file = TRY(folder_.file(place.file));
     if (!range_fits(place.offset, place.bytes, file.size()))
       return Error("'{}' has {} bytes, but a chunk is said to be at {} to {}",
@@ -229,7 +230,7 @@ class Checkpoint {
   const Graph& graph_;
   pickle::Storages no_storages_;
   Rebuilder rebuilder_;
-  std::unordered_map<std::string, Place> places_;
+  std::unordered_map<std::string, StoredAt> places_;
   Catalog catalog_;
 };
 

@@ -6,7 +6,6 @@
 #include "align/view.h"
 #include "base/checked_math.h"
 #include "base/text.h"
-#include "match/canonical.h"
 #include "match/filter.h"
 #include "tensor/shards.h"
 
@@ -46,10 +45,11 @@ bool shows_all_ranks(const Tensor& a, const Tensor& b) {
 }
 
 // Whether a name says that it is one tensor, and not query, key and value or gate and up in one.
-bool is_one_by_name(const std::string& name) {
-  static constexpr std::string_view kMayBeFused[] = {"qkv", "gate_up", "up", "attn", "mlp"};
-  const auto meaning = canonical_name(name);
-  return meaning && std::ranges::find(kMayBeFused, meaning->role) == std::end(kMayBeFused);
+bool is_one_by_name(const Place& place) {
+  static constexpr Role kMayBeFused[] = {Role::fused_qkv, Role::gate_up, Role::up, Role::attention,
+                                         Role::mlp};
+  return place.known && place.layer != Place::kAll &&
+         std::ranges::find(kMayBeFused, place.step) == std::end(kMayBeFused);
 }
 
 Operand operand_of(const Sides& sides, const Tensor& tensor, const std::optional<Section>& section,
@@ -57,7 +57,7 @@ Operand operand_of(const Sides& sides, const Tensor& tensor, const std::optional
   if (tensor.shards.empty()) return {{tensor.view}, section, {}};
   return {tensor.shards,
           section,
-          {sides.all_ranks && !is_of_experts(tensor), is_one || is_one_by_name(tensor.name)}};
+          {sides.all_ranks && !is_of_experts(tensor), is_one || is_one_by_name(tensor.place)}};
 }
 
 // What the user said of the axes of a pair. Parts of fused tensors are cut by their values.
@@ -78,8 +78,8 @@ bool is_gguf(const Catalog& catalog) {
 // q or k of a model in GGUF against the same in another format.
 bool may_differ_in_rope_rows(const Sides& sides, const Pair& which) {
   if (is_gguf(sides.a) == is_gguf(sides.b) || which.section_a || which.section_b) return false;
-  const auto name = canonical_name(sides.a.tensors[which.a].name);
-  return name && (name->role == "q" || name->role == "k");
+  const Place& place = sides.a.tensors[which.a].place;
+  return place.known && (place.step == Role::query || place.step == Role::key);
 }
 
 // Compared as it is stored: right where all layers are, a reshape in place of a transpose where one

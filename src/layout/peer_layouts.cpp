@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "match/numbered_name.h"
+#include "naming/numbered_name.h"
 
 namespace tensordiff {
 namespace {

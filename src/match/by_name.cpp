@@ -131,7 +131,7 @@ Proposal pairs_by_name(const MatchInput& input, const std::vector<NamePair>& wan
       miss(*wish.names, 'b');
       continue;
     }
-    if (std::optional<LayerStage> place = place_of(wish.names->a, input.options)) {
+    if (std::optional<LayerStage> place = input.layer_stage_a(wish.a.tensor)) {
       pair.layer = place->layer;
       pair.stage = std::move(place->stage);
     }

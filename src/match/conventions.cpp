@@ -1,4 +1,4 @@
-// Pairs names that mean the same in the conventions of canonical.h.
+// Pairs names that mean the same in the conventions of naming/.
 //
 // A meaning that two tensors of one side have pairs neither of them, and says so. Of names that
 // mean the same in one convention and something else in another, the values choose.
@@ -16,16 +16,16 @@ namespace {
 constexpr double kAgreementMax = 0.5;  // As for shapes: what explains less than half explains none.
 constexpr double kClearlyBetter = 4;
 
-using ByMeaning = std::map<CanonicalName, std::size_t>;
+using ByMeaning = std::map<Meaning, std::size_t>;
 
-Meanings meanings_in(const std::vector<std::string>& names, const std::vector<std::size_t>& free,
-                     char side, std::vector<std::string>& notes) {
-  Meanings meanings = meanings_of(names, free);
+Meanings meanings_in(const NamesOf& side, const std::vector<std::size_t>& free, char letter,
+                     std::vector<std::string>& notes) {
+  Meanings meanings = meanings_of(side.places, free);
   if (!meanings.ambiguous.empty()) {
     const auto [one, other] = meanings.ambiguous[0];
     notes.push_back(
         fmt::format("'{}' and '{}' of {} mean the same by convention{}: not paired by it",
-                    printable(names[one]), printable(names[other]), side,
+                    printable(side.names[one]), printable(side.names[other]), letter,
                     meanings.ambiguous.size() > 1 ? ", and others too" : ""));
   }
   return meanings;
@@ -39,11 +39,11 @@ uint64_t elements_held(const Tensor& tensor) {
 }
 
 // The up projection of a gated model may hold the gate as well; that is for the fused strategy.
-bool is_fused(const ByMeaning& other, const CanonicalName& meaning, const Tensor& tensor,
+bool is_fused(const ByMeaning& other, const Meaning& meaning, const Tensor& tensor,
               const Tensor& partner) {
-  CanonicalName gate = meaning;
-  gate.role = "gate";
-  return meaning.role == "up" && other.contains(gate) &&
+  Meaning gate = meaning;
+  gate.role = Role::gate;
+  return meaning.role == Role::up && other.contains(gate) &&
          elements_held(tensor) == 2 * elements_held(partner);
 }
 
@@ -60,15 +60,17 @@ class Halves {
   void pair(const ByMeaning& open, const ByMeaning& clear, Proposal& proposal) const {
     std::vector<Four> found;
     for (const auto& [meaning, fc] : open) {
-      if (meaning.role != kHalfFc) continue;
-      const auto with = [&, &known = meaning](const ByMeaning& side, std::string_view role) {
-        CanonicalName name = known;
+      if (meaning.half != Meaning::Half::fc) continue;
+      const auto with = [&, &known = meaning](const ByMeaning& side, Role role,
+                                              Meaning::Half half = Meaning::Half::none) {
+        Meaning name = known;
         name.role = role;
+        name.half = half;
         const auto at = side.find(name);
         return at == side.end() ? std::nullopt : std::optional(at->second);
       };
-      const auto gate = with(open, kHalfGate), clear_gate = with(clear, "gate"),
-                 clear_up = with(clear, "up");
+      const auto gate = with(open, Role::other, Meaning::Half::gate),
+                 clear_gate = with(clear, Role::gate), clear_up = with(clear, Role::up);
       if (gate && clear_gate && clear_up) found.push_back({fc, *gate, *clear_gate, *clear_up});
     }
     // Where the values say nothing, as TensorRT-LLM has it.
@@ -112,11 +114,11 @@ class Norms {
   Norms(const MatchInput& input, const ByMeaning& a, const ByMeaning& b)
       : input_(input), a_(a), b_(b) {}
 
-  void settle(std::string_view one, std::string_view other, Proposal& proposal) const {
+  void settle(Role one, Role other, Proposal& proposal) const {
     std::vector<Four> found;
     for (const auto& [meaning, a] : a_) {
       if (meaning.role != one) continue;
-      CanonicalName twin = meaning;
+      Meaning twin = meaning;
       twin.role = other;
       const auto a_twin = a_.find(twin), b = b_.find(meaning), b_twin = b_.find(twin);
       if (a_twin != a_.end() && b != b_.end() && b_twin != b_.end())
@@ -134,7 +136,8 @@ class Norms {
         "'{}' is compared with '{}', and the other norms like that: the values of most layers "
         "agree "
         "only so",
-        printable(input_.names_a[found[0].a]), printable(input_.names_b[found[0].b_twin])));
+        printable(input_.side_a.names[found[0].a]),
+        printable(input_.side_b.names[found[0].b_twin])));
   }
 
  private:
@@ -162,8 +165,8 @@ class Norms {
 
 Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
-  const Meanings side_a = meanings_in(input.names_a, input.free_a, 'a', proposal.notes);
-  const Meanings side_b = meanings_in(input.names_b, input.free_b, 'b', proposal.notes);
+  const Meanings side_a = meanings_in(input.side_a, input.free_a, 'a', proposal.notes);
+  const Meanings side_b = meanings_in(input.side_b, input.free_b, 'b', proposal.notes);
   const ByMeaning &of_a = side_a.tensors, &of_b = side_b.tensors;
   for (const auto& [meaning, a] : of_a) {
     const auto found = of_b.find(meaning);
@@ -178,9 +181,9 @@ Result<Proposal> propose(const MatchInput& input) {
   const Norms norms(input, of_a, of_b);
   const bool ask = input.options.read_values;
   if (ask && (side_a.norms_behind || side_b.norms_behind))
-    norms.settle("attn_norm", "mlp_norm", proposal);
+    norms.settle(Role::attention_norm, Role::mlp_norm, proposal);
   if (ask && (side_a.after_attention || side_b.after_attention))
-    norms.settle("mlp_norm", "post_attn_norm", proposal);
+    norms.settle(Role::mlp_norm, Role::post_attention_norm, proposal);
   Halves(input, true).pair(of_a, of_b, proposal);
   Halves(input, false).pair(of_b, of_a, proposal);
   if (proposal.pairs.empty()) proposal.notes.clear();  // Then these are no conventions in use.

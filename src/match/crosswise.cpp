@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "match/fingerprint.h"
-#include "match/numbered_name.h"
+#include "naming/numbered_name.h"
 
 namespace tensordiff {
 namespace {
@@ -43,14 +43,14 @@ class Crosswise {
       : input_(input), matching_(matching), pairs_(matching.pairs) {}
 
   void run() {
-    auto left_a = by_pattern(input_.names_a, input_.free_a);
-    auto left_b = by_pattern(input_.names_b, input_.free_b);
+    auto left_a = by_pattern(input_.side_a.names, input_.free_a);
+    auto left_b = by_pattern(input_.side_b.names, input_.free_b);
     if (std::max(left_a.size(), left_b.size()) > kPatternsMax) return;
     std::map<std::pair<std::string, std::string>, Layers> groups;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       if (!is_by_meaning(pairs_[i])) continue;
-      const NumberedName a = numbered_name(input_.names_a[pairs_[i].a]);
-      const NumberedName b = numbered_name(input_.names_b[pairs_[i].b]);
+      const NumberedName a = numbered_name(input_.side_a.names[pairs_[i].a]);
+      const NumberedName b = numbered_name(input_.side_b.names[pairs_[i].b]);
       if (a.numbers == b.numbers) groups[{a.pattern, b.pattern}].emplace(a.numbers, i);
     }
     for (const auto& [patterns, group] : groups)

@@ -9,20 +9,21 @@ namespace tensordiff {
 namespace {
 
 struct Fusion {
-  std::string_view whole;
-  std::vector<std::string_view> parts;  // In the order in which they are stored.
+  Role whole;
+  std::vector<std::pair<Role, std::string_view>> parts;  // As they are stored, with labels.
 };
 
 const std::vector<Fusion>& fusions() {
   static const std::vector<Fusion> kFusions = {
-      {"qkv", {"q", "k", "v"}},
-      {"gate_up", {"gate", "up"}},
-      {"up", {"gate", "up"}},  // Megatron's linear_fc1 of a gated model.
+      {Role::fused_qkv, {{Role::query, "q"}, {Role::key, "k"}, {Role::value, "v"}}},
+      {Role::gate_up, {{Role::gate, "gate"}, {Role::up, "up"}}},
+      // Megatron's linear_fc1 of a gated model.
+      {Role::up, {{Role::gate, "gate"}, {Role::up, "up"}}},
   };
   return kFusions;
 }
 
-using ByMeaning = std::map<CanonicalName, std::size_t>;
+using ByMeaning = std::map<Meaning, std::size_t>;
 
 // The tensors that one fused tensor could hold, with what to call each.
 struct Parts {
@@ -30,24 +31,23 @@ struct Parts {
   std::vector<std::string> labels;
 };
 
-Parts parts_by_role(const ByMeaning& separate, const CanonicalName& whole, const Fusion& fusion) {
+Parts parts_by_role(const ByMeaning& separate, const Meaning& whole, const Fusion& fusion) {
   Parts parts;
-  for (const std::string_view role : fusion.parts) {
-    CanonicalName part = whole;
+  for (const auto& [role, label] : fusion.parts) {
+    Meaning part = whole;
     part.role = role;
     const auto found = separate.find(part);
     if (found == separate.end()) return {};
     parts.tensors.push_back(found->second);
-    parts.labels.emplace_back(role);
+    parts.labels.emplace_back(label);
   }
   return parts;
 }
 
 // One part for each number that takes the place of "all": of experts or of layers.
-Parts parts_by_number(const ByMeaning& separate, const CanonicalName& whole,
-                      int64_t CanonicalName::*number) {
+Parts parts_by_number(const ByMeaning& separate, const Meaning& whole, int32_t Meaning::*number) {
   Parts parts;
-  CanonicalName part = whole;
+  Meaning part = whole;
   for (part.*number = 0;; ++(part.*number)) {
     const auto found = separate.find(part);
     if (found == separate.end()) break;
@@ -58,10 +58,9 @@ Parts parts_by_number(const ByMeaning& separate, const CanonicalName& whole,
 }
 
 // All experts, each with its gate and up: "0.gate", "0.up", "1.gate" and so on.
-Parts parts_of_experts(const ByMeaning& separate, const CanonicalName& whole,
-                       const Fusion& fusion) {
+Parts parts_of_experts(const ByMeaning& separate, const Meaning& whole, const Fusion& fusion) {
   Parts parts;
-  CanonicalName expert = whole;
+  Meaning expert = whole;
   for (expert.expert = 0;; ++expert.expert) {
     const Parts of_one = parts_by_role(separate, expert, fusion);
     if (of_one.tensors.empty()) break;
@@ -87,13 +86,12 @@ class Fused {
       : whole_(whole), separate_(separate), a_is_whole_(a_is_whole), proposal_(proposal) {}
 
   void find(const ByMeaning& wholes, const ByMeaning& separate) {
-    constexpr int64_t kAll = CanonicalName::kAll;
+    constexpr int32_t kAll = Place::kAll;
     for (const auto& [meaning, tensor] : wholes) {
       if (meaning.expert == kAll &&
-          add(tensor, parts_by_number(separate, meaning, &CanonicalName::expert)))
+          add(tensor, parts_by_number(separate, meaning, &Meaning::expert)))
         continue;
-      if (meaning.layer == kAll &&
-          add(tensor, parts_by_number(separate, meaning, &CanonicalName::layer)))
+      if (meaning.layer == kAll && add(tensor, parts_by_number(separate, meaning, &Meaning::layer)))
         continue;
       for (const Fusion& fusion : fusions()) {
         if (meaning.role != fusion.whole) continue;
@@ -137,8 +135,8 @@ class Fused {
 
 Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
-  const ByMeaning a = meanings_of(input.names_a, input.free_a).tensors;
-  const ByMeaning b = meanings_of(input.names_b, input.free_b).tensors;
+  const ByMeaning a = meanings_of(input.side_a.places, input.free_a).tensors;
+  const ByMeaning b = meanings_of(input.side_b.places, input.free_b).tensors;
   Fused(input.a, input.b, true, proposal).find(a, b);
   Fused(input.b, input.a, false, proposal).find(b, a);
   return proposal;

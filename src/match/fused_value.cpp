@@ -14,8 +14,8 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "match/matcher.h"
-#include "match/numbered_name.h"
 #include "match/signature.h"
+#include "naming/numbered_name.h"
 
 namespace tensordiff {
 namespace {
@@ -237,8 +237,8 @@ Result<Proposal> propose(const MatchInput& input) {
                     human_count(kTensorsMax)));
     return proposal;
   }
-  const FreeSide a{input.a, input.names_a, input.free_a};
-  const std::vector<Fusion> in_a = find(a, {input.b, input.names_b, input.free_b});
+  const FreeSide a{input.a, input.side_a.names, input.free_a};
+  const std::vector<Fusion> in_a = find(a, {input.b, input.side_b.names, input.free_b});
   std::set<std::size_t> used_a, used_b;
   for (const Fusion& fusion : in_a) {
     add(fusion, input.b, true, proposal);
@@ -249,7 +249,7 @@ Result<Proposal> propose(const MatchInput& input) {
   std::erase_if(free_a, [&](std::size_t tensor) { return used_a.contains(tensor); });
   std::erase_if(free_b, [&](std::size_t tensor) { return used_b.contains(tensor); });
   for (const Fusion& fusion :
-       find({input.b, input.names_b, free_b}, {input.a, input.names_a, free_a}))
+       find({input.b, input.side_b.names, free_b}, {input.a, input.side_a.names, free_a}))
     add(fusion, input.a, false, proposal);
   return proposal;
 }

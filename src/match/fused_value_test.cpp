@@ -1,6 +1,7 @@
 #include <functional>
 
 #include "match/test_catalogs.h"
+#include "naming/naming.h"
 
 namespace tensordiff {
 namespace {
@@ -8,6 +9,7 @@ namespace {
 Catalog of(const std::vector<std::pair<std::string, View>>& tensors) {
   Catalog catalog;
   for (const auto& [name, view] : tensors) catalog.tensors.push_back({name, view, ""});
+  read_places(catalog);
   return catalog;
 }
 

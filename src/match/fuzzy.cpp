@@ -83,9 +83,9 @@ Result<Proposal> propose(const MatchInput& input) {
   ByNumbers of_a, of_b;
   for_each_index(2, [&](std::size_t side) {
     if (side == 0)
-      of_a = by_numbers(input.names_a, input.free_a);
+      of_a = by_numbers(input.side_a.names, input.free_a);
     else
-      of_b = by_numbers(input.names_b, input.free_b);
+      of_b = by_numbers(input.side_b.names, input.free_b);
   });
   for (const auto& [numbers, group] : of_a)
     if (const auto found = of_b.find(numbers); found != of_b.end())

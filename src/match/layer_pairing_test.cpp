@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "match/matcher.h"
+#include "naming/naming.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {
@@ -36,6 +37,7 @@ Catalog dump_of(const std::vector<Layer>& layers, const Shape& shape = {6, 20}) 
     add("key", f32_view(shape, stage_values(layer, 2, count)));
     add("scaling", f32_view({}, {0.125F}));
   }
+  read_places(dump);
   return dump;
 }
 
@@ -50,8 +52,7 @@ Found pair(const Catalog& a, const Catalog& b) {
   Found found{{}, matching.value().notes};
   for (const Pair& each : matching.value().pairs) {
     if (each.stage != "query") continue;
-    const std::optional<LayerStage> place = parse_layer_stage(b.tensors[each.b].name);
-    found.layers.push_back(fmt::format("{}={}", *place->layer, *each.layer));
+    found.layers.push_back(fmt::format("{}={}", b.tensors[each.b].place.layer, *each.layer));
   }
   return found;
 }

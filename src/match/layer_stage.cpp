@@ -33,11 +33,11 @@ struct Entry {
 
 using Entries = std::vector<Entry>;
 
-Entries parse_all(const std::vector<std::string>& names, const std::vector<std::size_t>& free,
+Entries parse_all(const NamesOf& side, const std::vector<std::size_t>& free,
                   const MatchOptions& options) {
   Entries entries;
   for (const std::size_t tensor : free) {
-    std::optional<LayerStage> place = place_of(names[tensor], options);
+    std::optional<LayerStage> place = layer_stage(side.names[tensor], side.places[tensor], options);
     if (!place) continue;
     // A folder on disk and a dictionary in a file are the same to a reader of names.
     std::ranges::replace(place->folder, '.', '/');
@@ -144,8 +144,8 @@ class Ambiguities {
 };
 
 Result<Proposal> propose(const MatchInput& input) {
-  Entries a = parse_all(input.names_a, input.free_a, input.options);
-  Entries b = parse_all(input.names_b, input.free_b, input.options);
+  Entries a = parse_all(input.side_a, input.free_a, input.options);
+  Entries b = parse_all(input.side_b, input.free_b, input.options);
   Proposal proposal;
   if (a.empty() || b.empty()) return proposal;
   settle_folders(a, b);

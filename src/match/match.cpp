@@ -9,11 +9,11 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "match/canonical.h"
 #include "match/crosswise.h"
 #include "match/matcher.h"
 #include "match/nearest.h"
 #include "match/renumber.h"
+#include "naming/naming.h"
 
 namespace tensordiff {
 namespace {
@@ -99,8 +99,7 @@ void sort_for_display(std::vector<Pair>& pairs) {
 // Whether names speak of what modules put out, and not of weights.
 bool holds_activations(const Catalog& catalog) {
   return std::ranges::none_of(catalog.tensors, [](const Tensor& tensor) {
-    const std::optional<CanonicalName> meaning = canonical_name(tensor.name);
-    return meaning && !meaning->parameter.empty();
+    return tensor.place.known && tensor.place.parameter != Param::none;
   });
 }
 
@@ -110,13 +109,13 @@ class Layers {
   Layers(const Catalog& catalog, const MatchOptions& options)
       : catalog_(catalog), options_(options), activations_(holds_activations(catalog)) {}
 
-  std::optional<int64_t> of(std::size_t tensor) const {
-    const std::string& name = catalog_.tensors[tensor].name;
-    if (const auto place = place_of(name, options_)) return place->layer;
+  std::optional<int64_t> of(std::size_t index) const {
+    const Tensor& tensor = catalog_.tensors[index];
+    const Place& place = tensor.place;
+    if (const auto staged = layer_stage(tensor.name, place, options_)) return staged->layer;
     // A layer that a dump has not is no loss; a layer that a model has not is.
-    const auto meaning = activations_ ? canonical_name(name) : std::nullopt;
-    if (!meaning || meaning->layer == CanonicalName::kNone) return std::nullopt;
-    return meaning->layer;
+    if (!activations_ || !place.known || !place.layer_named) return std::nullopt;
+    return place.layer_number();
   }
 
  private:
@@ -140,13 +139,6 @@ std::vector<Leftover> leftovers(const Catalog& catalog, const std::vector<std::s
     left.push_back({tensor, layer && !present.contains(*layer)});
   }
   return left;
-}
-
-std::vector<std::string> names_of(const Catalog& catalog) {
-  std::vector<std::string> names;
-  names.reserve(catalog.tensors.size());
-  for (const Tensor& tensor : catalog.tensors) names.push_back(tensor.name);
-  return names;
 }
 
 // Adds what a strategy proposes, but for tensors that have a partner already.
@@ -194,6 +186,25 @@ const Matcher* matcher_named(std::string_view name) {
   return found == std::end(matchers::kAll) ? nullptr : *found;
 }
 
+NamesOf names_of(const Catalog& catalog) {
+  NamesOf side;
+  side.names.reserve(catalog.tensors.size());
+  side.places.reserve(catalog.tensors.size());
+  for (const Tensor& tensor : catalog.tensors) {
+    side.names.push_back(tensor.name);
+    side.places.push_back(tensor.place);
+  }
+  return side;
+}
+
+std::optional<LayerStage> layer_stage(std::string_view name, const Place& place,
+                                      const MatchOptions& options) {
+  if (options.pattern) return options.pattern->place(name);
+  if (!place.staged) return std::nullopt;
+  return LayerStage{place.layer, std::string(stage_in(name, place)),
+                    std::string(folder_in(name, place))};
+}
+
 Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& options) {
   const std::vector<const Matcher*> chain = TRY(chain_of(options));
   Renumbering renumbering = renumber(a, b, options);
@@ -203,14 +214,14 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
                    .free_a = all_of(a),
                    .free_b = all_of(b),
                    .options = options,
-                   .names_a = names_of(a),
-                   .names_b = std::move(renumbering.names_b)};
+                   .side_a = names_of(a),
+                   .side_b = std::move(renumbering.side_b)};
   Chain pairing(input, matching);
   for (const Matcher* matcher : chain) TRY(pairing.run(*matcher, input));
   if (std::ranges::find(chain, &matchers::value) != chain.end()) uncross(input, matching);
   // What was renumbered matters where it made a pair.
   if (std::ranges::any_of(matching.pairs, [&](const Pair& pair) {
-        return input.names_b[pair.b] != b.tensors[pair.b].name;
+        return input.side_b.names[pair.b] != b.tensors[pair.b].name;
       }))
     matching.notes.insert(matching.notes.begin(), renumbering.notes.begin(),
                           renumbering.notes.end());

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "match/matcher.h"
+#include "naming/naming.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {
@@ -13,6 +14,7 @@ using Names = std::vector<std::string>;
 Catalog catalog_of(const Names& names) {
   Catalog catalog;
   for (const std::string& name : names) catalog.tensors.push_back({name, counting_view({2}), ""});
+  read_places(catalog);
   return catalog;
 }
 
@@ -35,43 +37,6 @@ Names pairs_of(const Names& a, const Names& b) {
   const Catalog left = catalog_of(a);
   const Catalog right = catalog_of(b);
   return pairs_of(left, right, matched(left, right));
-}
-
-TEST(ParseLayerStage, ReadsLayerStageAndFolder) {
-  const struct {
-    std::string name;
-    std::string expected;  // folder|layer|stage
-  } cases[] = {
-      {"12_query", "|12|query"},
-      {"rank_0/12_query", "rank_0|12|query"},
-      {"dump.12_query", "dump|12|query"},
-      {"a/b.c/12_query", "a/b.c|12|query"},
-      {"0_post_ln_pre_attn", "|0|post_ln_pre_attn"},
-      {"3_query_0", "|3|query_0"},
-      {"007_x", "|7|x"},
-      {"5_query.pth", "|5|query"},
-      {"5_query.safetensors", "|5|query"},
-      {"5_query.weight", "|5|query.weight"},
-      {"1_run/5_query", "1_run|5|query"},
-      {"query", "none"},
-      {"12", "none"},
-      {"12_", "none"},
-      {"_query", "none"},
-      {"-1_query", "none"},
-      {"layer12_query", "none"},
-      {"12_query/weight", "none"},
-      {"model.layers.0.self_attn.q_proj.weight", "none"},
-      {"99999999999999999999_query", "none"},
-      {"", "none"},
-      {"/", "none"},
-      {".", "none"},
-  };
-  for (const auto& [name, expected] : cases) {
-    const std::optional<LayerStage> place = parse_layer_stage(name);
-    EXPECT_EQ(place ? fmt::format("{}|{}|{}", place->folder, *place->layer, place->stage) : "none",
-              expected)
-        << name;
-  }
 }
 
 TEST(Match, PairsNames) {

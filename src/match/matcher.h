@@ -63,6 +63,23 @@ struct MatchOptions {
   std::string program = {};
 };
 
+// What a name says of where in a model its tensor belongs: "12_query", "rank_0/12_query".
+struct LayerStage {
+  std::optional<int64_t> layer;  // Only a pattern of the user's may do without.
+  std::string stage;
+  std::string folder;  // What stands before it, "" for none.
+};
+// By the pattern of the user where there is one.
+std::optional<LayerStage> layer_stage(std::string_view name, const Place& place,
+                                      const MatchOptions& options);
+
+// The names of one side and what they tell.
+struct NamesOf {
+  std::vector<std::string> names;
+  std::vector<Place> places;
+};
+NamesOf names_of(const Catalog& catalog);
+
 // What a strategy sees: both inputs, and which of their tensors are still free.
 struct MatchInput {
   const Catalog& a;
@@ -72,8 +89,12 @@ struct MatchInput {
   const MatchOptions& options;
   // What to know the tensors by: their names, but that layers and calls of b which are numbered
   // from elsewhere have the numbers of a (renumber.h).
-  std::vector<std::string> names_a = {};
-  std::vector<std::string> names_b = {};
+  NamesOf side_a = {}, side_b = {};
+
+  // Of a tensor of a.
+  std::optional<LayerStage> layer_stage_a(std::size_t tensor) const {
+    return layer_stage(side_a.names[tensor], side_a.places[tensor], options);
+  }
 };
 
 struct Proposal {
@@ -120,18 +141,5 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
 // One input alone: each tensor with each other, up to so many pairs.
 inline constexpr std::size_t kPairsWithinMax = 20'000;
 Matching match_within(const Catalog& catalog);
-
-// The 13 stages of a transformer layer in the order in which they are computed.
-std::span<const std::string_view> known_stages();
-
-// What a name says of where in a model its tensor belongs: "12_query", "rank_0/12_query".
-struct LayerStage {
-  std::optional<int64_t> layer;  // Only a pattern of the user's may do without.
-  std::string stage;
-  std::string folder;  // What stands before it, "" for none.
-};
-std::optional<LayerStage> parse_layer_stage(std::string_view name);
-// The same by the pattern of the user where there is one.
-std::optional<LayerStage> place_of(std::string_view name, const MatchOptions& options);
 
 }  // namespace tensordiff

@@ -1,28 +1,42 @@
-// Tensors by what their names mean in the common conventions.
+// Tensors by what their names mean, in whatever convention.
 
 #pragma once
 
+#include <compare>
 #include <map>
-#include <string>
-#include <string_view>
+#include <span>
 #include <vector>
 
-#include "match/canonical.h"
+#include "tensor/place.h"
 
 namespace tensordiff {
+
+// The same for all names that mean the same: "transformer.h.3.attn.c_attn.weight" and
+// "blk.3.attn_qkv.weight" are both fused qkv, weight, of layer 3.
+struct Meaning {
+  // "mlp.fc" and "mlp.gate" where a side has both: one is the gate, the other is up.
+  enum class Half : uint8_t { none, fc, gate };
+
+  int32_t layer = Place::kNone;
+  int32_t expert = Place::kNone;
+  Role role = Role::other;
+  Half half = Half::none;  // Then the role is open.
+  Param parameter = Param::none;
+  Tower tower = Tower::none;  // Only where it is needed to tell two tensors apart.
+
+  auto operator<=>(const Meaning&) const = default;
+};
 
 // A meaning that several tensors have is no key; two of them are kept to be told. An encoder and a
 // decoder have the same parts, which are told apart by the name of the tower where there are both.
 struct Meanings {
-  std::map<CanonicalName, std::size_t> tensors;
+  std::map<Meaning, std::size_t> tensors;
   std::vector<std::pair<std::size_t, std::size_t>> ambiguous;  // Two for each meaning.
-  bool norms_behind = false;     // Only behind attention and mlp: others count them as before.
-  bool after_attention = false;  // A "post_attention_layernorm", which may stand before the mlp.
+  bool norms_behind = false;     // Only behind attention and MLP: others count them as before.
+  bool after_attention = false;  // A "post_attention_layernorm", which may stand before the MLP.
 };
 
-// Roles of "mlp.fc" and "mlp.gate" where a side has both: one is the gate, the other is up.
-inline constexpr std::string_view kHalfFc = "half.fc", kHalfGate = "half.gate";
-
-Meanings meanings_of(const std::vector<std::string>& names, const std::vector<std::size_t>& free);
+// Of the tensors that are free, by the places of all.
+Meanings meanings_of(std::span<const Place> places, const std::vector<std::size_t>& free);
 
 }  // namespace tensordiff

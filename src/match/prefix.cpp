@@ -55,12 +55,12 @@ ByCore by_core(const std::vector<std::string>& names, const std::vector<std::siz
 }
 
 Result<Proposal> propose(const MatchInput& input) {
-  const ByCore of_b = by_core(input.names_b, input.free_b);
-  const ByCore of_a = by_core(input.names_a, input.free_a);
-  const std::string_view common = common_start(input.names_a);
+  const ByCore of_b = by_core(input.side_b.names, input.free_b);
+  const ByCore of_a = by_core(input.side_a.names, input.free_a);
+  const std::string_view common = common_start(input.side_a.names);
   Proposal proposal;
   for (const std::size_t a : input.free_a) {
-    const std::string_view name = input.names_a[a];
+    const std::string_view name = input.side_a.names[a];
     const std::string_view core = without_wrappers(name.substr(common.size()));
     const auto found = of_b.find(core);
     if (found == of_b.end() || !found->second || !of_a.at(core)) continue;

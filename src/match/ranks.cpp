@@ -1,108 +1,20 @@
-// A rank stands in a name as a word of its own with a number: rank_0, rank0, tp_rank_00,
-// mp_rank_00_000 (of which the second number is the stage of a pipeline), model-rank-3. Words that
-// say tensor parallel are gathered first, then a plain rank or a data parallel one; of these, too,
-// the values tell copies from pieces. Other kinds of ranks (ep, cp) hold other experts or tokens,
-// and are part of the name; for stages of a pipeline see stages.h.
+// Tensor parallel ranks are gathered first, then plain or data parallel ones; of these, too, the
+// values tell copies from pieces. For stages of a pipeline see stages.h.
 
 #include "match/ranks.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <map>
 #include <set>
 #include <unordered_map>
 
 #include "base/text.h"
 #include "match/stages.h"
+#include "naming/naming.h"
+#include "naming/rank_name.h"
 
 namespace tensordiff {
 namespace {
-
-constexpr std::array<std::string_view, 8> kTensorParallel = {
-    "tensor_model_parallel_rank",
-    "tensor_parallel_rank",
-    "model_parallel_rank",
-    "tp_rank",
-    "mp_rank",
-    "tensor_rank",
-    "tp",
-    "mp",
-};
-constexpr std::array<std::string_view, 4> kPlain = {"data_parallel_rank", "dp_rank", "dp", "rank"};
-constexpr std::array<std::string_view, 4> kPipeline = {"pipeline_model_parallel_rank",
-                                                       "pipeline_parallel_rank", "pp_rank", "pp"};
-constexpr std::array<std::string_view, 4> kOtherKinds = {"pp_", "ep_", "cp_", "lora_"};
-constexpr std::size_t kDigitsMax = 6;
-
-bool is_separator(char c) { return c == '/' || c == '.' || c == '_' || c == '-'; }
-
-bool ends_at(std::string_view text, std::size_t at) {
-  return at == text.size() || is_separator(text[at]);
-}
-
-// The digits from `at` on, which must end as a word ends.
-std::string_view number_at(std::string_view text, std::size_t at) {
-  std::size_t end = at;
-  while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
-  if (end == at || end - at > kDigitsMax || !ends_at(text, end)) return {};
-  return text.substr(at, end - at);
-}
-
-uint64_t value_of(std::string_view digits) {
-  uint64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
-}
-
-// The name without [first, end) and without a separator that it then has twice or at an end.
-std::string without(std::string_view name, std::size_t first, std::size_t end) {
-  std::string_view before = name.substr(0, first);
-  std::string_view after = name.substr(end);
-  if (!after.empty() && (before.empty() || after[0] != '/'))
-    after.remove_prefix(1);
-  else if (!before.empty())
-    before.remove_suffix(1);
-  return std::string(before) + std::string(after);
-}
-
-std::optional<RankName> word_at(std::string_view name, std::string_view text, std::size_t at,
-                                std::string_view word) {
-  if (!text.substr(at).starts_with(word)) return std::nullopt;
-  std::size_t digits = at + word.size();
-  if (digits < text.size() && (text[digits] == '_' || text[digits] == '-')) ++digits;
-  const std::string_view number = number_at(text, digits);
-  if (number.empty()) return std::nullopt;
-  std::size_t end = digits + number.size();
-
-  RankName found{"", value_of(number)};
-  std::string stage;
-  if (word.ends_with("_rank") && end < text.size() && text[end] == '_') {
-    const std::string_view second = number_at(text, end + 1);
-    if (value_of(second) > 0) stage = fmt::format("pp_{}/", value_of(second));
-    if (!second.empty()) end += 1 + second.size();
-  }
-  found.rest = stage + without(name, at, end);
-  return found;
-}
-
-bool is_other_kind(std::string_view text, std::size_t at) {
-  const std::string_view before = text.substr(0, at);
-  return std::ranges::any_of(kOtherKinds, [&](auto kind) { return before.ends_with(kind); });
-}
-
-std::optional<RankName> find_word(std::string_view name, std::string_view text,
-                                  std::span<const std::string_view> words) {
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (at > 0 && !is_separator(text[at - 1])) continue;
-    if (is_other_kind(text, at)) continue;
-    for (const std::string_view word : words) {
-      std::optional<RankName> found = word_at(name, text, at, word);
-      if (found && !found->rest.empty()) return found;
-    }
-  }
-  return std::nullopt;
-}
 
 struct Group {
   std::map<uint64_t, std::size_t> tensor_of_rank;
@@ -170,6 +82,7 @@ bool tells_a_stage(const std::optional<RankName>& name) {
 struct Gathered {
   std::set<uint64_t> ranks;
   std::map<std::string, std::string> missing;  // By the names of tensors, which ranks have them.
+  bool renamed = false;
 };
 
 Gathered gather(Catalog& catalog) {
@@ -194,6 +107,7 @@ Gathered gather(Catalog& catalog) {
     }
   }
   catalog.tensors = std::move(tensors);
+  result.renamed = true;
   return result;
 }
 
@@ -205,29 +119,14 @@ void note_gaps(const Gathered& gathered, char side, std::vector<std::string>& no
                     side, last, last + 1 - count));
 }
 
-}  // namespace
-
-std::optional<RankName> parse_rank(std::string_view name) {
-  const std::string text = lower(name);
-  if (text.find("rank") == std::string::npos && text.find("tp") == std::string::npos &&
-      text.find("mp") == std::string::npos && text.find("dp") == std::string::npos)
-    return std::nullopt;
-  if (std::optional<RankName> found = find_word(name, text, kTensorParallel)) return found;
-  return find_word(name, text, kPlain);
-}
-
-std::optional<RankName> parse_stage(std::string_view name) {
-  const std::string text = lower(name);
-  if (text.find("pp") == std::string::npos && text.find("pipeline") == std::string::npos)
-    return std::nullopt;
-  return find_word(name, text, kPipeline);
-}
-
-RankGroups group_ranks(Catalog& catalog, char side) {
+// `renamed` is set where tensors have got other names.
+RankGroups group_and_join(Catalog& catalog, char side, bool& renamed) {
   RankGroups result;
   const Gathered first = gather(catalog);
+  renamed = first.renamed;
   if (first.ranks.size() < 2) {
     result.notes = join_stages(catalog, side);
+    renamed |= !result.notes.empty();
     return result;
   }
   const Gathered second = gather(catalog);  // Where names have both kinds.
@@ -241,6 +140,15 @@ RankGroups group_ranks(Catalog& catalog, char side) {
   if (both) note_gaps(second, side, result.notes);
   note_missing(both ? second.missing : first.missing, side, result.notes);
   for (std::string& note : join_stages(catalog, side)) result.notes.push_back(std::move(note));
+  return result;
+}
+
+}  // namespace
+
+RankGroups group_ranks(Catalog& catalog, char side) {
+  bool renamed = false;
+  RankGroups result = group_and_join(catalog, side, renamed);
+  if (renamed) read_places(catalog);
   return result;
 }
 

@@ -1,4 +1,6 @@
 #include "match/ranks.h"
+#include "naming/naming.h"
+#include "naming/rank_name.h"
 
 #include "tensor/test_views.h"
 
@@ -45,6 +47,7 @@ TEST(ParseRank, FindsTheRankAndWhatIsLeft) {
 Catalog catalog_of(const std::vector<std::string>& names) {
   Catalog catalog;
   for (const std::string& name : names) catalog.tensors.push_back({name, counting_view({2}), ""});
+  read_places(catalog);
   return catalog;
 }
 

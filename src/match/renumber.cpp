@@ -1,63 +1,49 @@
-// A name is read as what it counts and a number. For layers that is the number after a word for one
-// ("layers.3", "blk.3"), else the first that stands alone; what is left is what the name means by
-// convention, or its text. For calls it is the number after a word for one ("step_3"), else a last
-// one that stands alone ("0_query_1"). Names of the form "3_query" are left to the layer-stage
-// strategy, which knows their folders.
+// A name is read as what it counts and a number. For layers that is the number that the name calls
+// a layer, else the first that stands alone; what is left is what the name means by convention, or
+// its text. For calls it is the number after a word for one ("step_3"), else a last one that stands
+// alone ("0_query_1"). Names of the form "3_query" are left to the layer-stage strategy, which
+// knows their folders.
 
 #include "match/renumber.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/text.h"
-#include "match/canonical.h"
 #include "match/layer_pairing.h"
+#include "naming/naming.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr std::array<std::string_view, 10> kCallWords = {
-    "step", "call", "iter", "iteration", "it", "decode", "pass", "forward", "token", "mb"};
+using Digits = Place::Digits;
 
-using Token = NumberPlace;
+constexpr std::string_view kSeparators = "./_-:#";
+constexpr std::size_t kDigitsMax = 9;
 
-std::vector<Token> tokens_of(std::string_view name) {
-  std::vector<Token> tokens;
-  std::size_t first = 0;
-  for (std::size_t at = 0; at <= name.size(); ++at) {
-    if (at < name.size() && std::string_view("./_-:#").find(name[at]) == std::string_view::npos)
-      continue;
-    if (at > first) tokens.push_back({first, at - first});
-    first = at + 1;
-  }
-  return tokens;
+std::string_view text_of(std::string_view name, const Digits& digits) {
+  return name.substr(digits.first, digits.size);
 }
 
-std::string_view text_of(std::string_view name, const Token& token) {
-  return name.substr(token.first, token.size);
+// The number that starts at a word's border and ends at `end`; nothing where there is none.
+std::optional<Digits> number_before(std::string_view name, std::size_t end) {
+  std::size_t first = end;
+  while (first > 0 && name[first - 1] >= '0' && name[first - 1] <= '9') --first;
+  const bool alone = first == 0 || kSeparators.find(name[first - 1]) != std::string_view::npos;
+  if (first == end || end - first > kDigitsMax || !alone) return std::nullopt;
+  return Digits{static_cast<uint32_t>(first), static_cast<uint32_t>(end - first)};
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && text.size() <= 9 && all_digits(text);
-}
-
-// The number after one of these words, "layers.3" or "layer3", and where it stands.
-std::optional<Token> number_after(std::string_view name, const std::vector<Token>& tokens,
-                                  std::span<const std::string_view> words) {
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const std::string text = lower(text_of(name, tokens[i]));
-    for (const std::string_view word : words) {
-      if (!text.starts_with(word)) continue;
-      if (is_number(std::string_view(text).substr(word.size())))
-        return Token{tokens[i].first + word.size(), text.size() - word.size()};
-      if (text == word && i + 1 < tokens.size() && is_number(text_of(name, tokens[i + 1])))
-        return tokens[i + 1];
-    }
-  }
+// The first number that stands alone with more behind it.
+std::optional<Digits> first_alone(std::string_view name) {
+  const std::size_t last = name.find_last_not_of(kSeparators);
+  if (last == std::string_view::npos) return std::nullopt;
+  for (std::size_t end = name.find_first_of(kSeparators); end <= last;
+       end = name.find_first_of(kSeparators, end + 1))
+    if (const std::optional<Digits> found = number_before(name, end)) return found;
   return std::nullopt;
 }
 
@@ -65,53 +51,47 @@ std::optional<Token> number_after(std::string_view name, const std::vector<Token
 struct Counted {
   std::string what;
   int64_t number = 0;
-  Token place;  // Of the number in the name.
+  Digits place;  // Of the number in the name.
 };
 
-Counted counted(std::string_view name, const Token& place, std::string what) {
+Counted counted(std::string_view name, const Digits& place, std::string what) {
   Counted result{std::move(what), 0, place};
   const std::string_view digits = text_of(name, place);
   std::from_chars(digits.data(), digits.data() + digits.size(), result.number);
   return result;
 }
 
-std::string with_number(std::string_view name, const Token& place, std::string_view number) {
+std::string with_number(std::string_view name, const Digits& place, std::string_view number) {
   std::string text(name);
   return text.replace(place.first, place.size, number);
 }
 
-std::optional<Counted> layer_in(std::string_view name) {
-  if (parse_layer_stage(name)) return std::nullopt;
-  const std::vector<Token> tokens = tokens_of(name);
-  std::optional<Token> place = number_after(name, tokens, layer_words());
-  for (std::size_t i = 0; !place && i + 1 < tokens.size(); ++i)
-    if (is_number(text_of(name, tokens[i]))) place = tokens[i];
-  if (!place) return std::nullopt;
-  const std::optional<CanonicalName> meaning = canonical_name(name);
-  return counted(name, *place,
-                 meaning
-                     ? fmt::format("{}|{}|{}", meaning->role, meaning->parameter, meaning->expert)
-                     : with_number(name, *place, "#"));
+std::optional<Counted> layer_in(std::string_view name, const Place& place) {
+  if (place.staged) return std::nullopt;
+  const std::optional<Digits> digits =
+      place.layer_named && place.layer >= 0 ? place.layer_at : first_alone(name);
+  if (!digits) return std::nullopt;
+  return counted(name, *digits,
+                 place.known ? fmt::format("{}|{}|{}", static_cast<int>(place.step),
+                                           static_cast<int>(place.parameter), place.expert)
+                             : with_number(name, *digits, "#"));
 }
 
 // What stands before a number at the end of a name: the name of what was called.
-std::string_view before_last(std::string_view name, const Token& number) {
+std::string_view before_last(std::string_view name, const Digits& number) {
   return name.substr(0, number.first - 1);
 }
 
-std::optional<Counted> call_in(std::string_view name) {
-  const std::vector<Token> tokens = tokens_of(name);
-  if (const std::optional<Token> place = number_after(name, tokens, kCallWords))
-    return counted(name, *place, with_number(name, *place, "#"));
-  if (tokens.size() < 2 || !is_number(text_of(name, tokens.back()))) return std::nullopt;
-  const Token& last = tokens.back();
-  const std::optional<Token> layer = number_after(name, tokens, layer_words());
-  if ((layer && layer->first == last.first) || last.first + last.size != name.size())
-    return std::nullopt;
-  return counted(name, last, std::string(before_last(name, last)));
+std::optional<Counted> call_in(std::string_view name, const Place& place) {
+  if (place.count_at.size > 0)
+    return counted(name, place.count_at, with_number(name, place.count_at, "#"));
+  const std::optional<Digits> last = number_before(name, name.size());
+  const bool is_layer = place.layer_named && !place.staged && last == place.layer_at;
+  if (!last || is_layer || name.find_first_not_of(kSeparators) >= last->first) return std::nullopt;
+  return counted(name, *last, std::string(before_last(name, *last)));
 }
 
-using Find = std::optional<Counted> (*)(std::string_view name);
+using Find = std::optional<Counted> (*)(std::string_view name, const Place& place);
 
 // The tensors of one side by what they are and by their number.
 using ByNumber = std::map<int64_t, std::size_t>;
@@ -120,18 +100,28 @@ using Counts = std::unordered_map<std::string, ByNumber>;
 struct Side {
   const Catalog& catalog;
   std::vector<std::string> names;
-  std::unordered_map<std::size_t, Token> places = {};  // Of the numbers found last.
+  std::vector<Place> places;
+  std::unordered_map<std::size_t, Digits> found = {};  // The numbers found last.
+
+  // A name of the other numbers means what it meant before.
+  void rename(std::size_t tensor, std::string name) {
+    Place place = read_place(name);
+    place.step = places[tensor].step;
+    place.parameter = places[tensor].parameter;
+    names[tensor] = std::move(name);
+    places[tensor] = place;
+  }
 
   // Those of `which` in which a number is found. What has a number twice is left out.
   Counts counts(Find find, const std::vector<std::size_t>& which) {
     Counts result;
-    places.clear();
+    found.clear();
     std::unordered_set<std::string> ambiguous;
     for (const std::size_t i : which) {
-      const std::optional<Counted> found = find(names[i]);
-      if (!found) continue;
-      places.emplace(i, found->place);
-      if (!result[found->what].emplace(found->number, i).second) ambiguous.insert(found->what);
+      const std::optional<Counted> here = find(names[i], places[i]);
+      if (!here) continue;
+      found.emplace(i, here->place);
+      if (!result[here->what].emplace(here->number, i).second) ambiguous.insert(here->what);
     }
     for (const std::string& what : ambiguous) result.erase(what);
     return result;
@@ -149,7 +139,7 @@ void place(const std::string& what, const ByNumber& tensors, std::vector<Placed>
 class Renumber {
  public:
   Renumber(const Catalog& a, const Catalog& b, const MatchOptions& options)
-      : a_{a, names_of(a)}, b_{b, names_of(b)}, options_(options) {}
+      : a_(side_of(a)), b_(side_of(b)), options_(options) {}
 
   Renumbering run() {
     const std::unordered_set<std::string_view> names_a(a_.names.begin(), a_.names.end());
@@ -158,19 +148,17 @@ class Renumber {
     const std::vector<std::size_t> own_b = missing(b_.names, names_a);
     if (!own_a.empty() && !own_b.empty()) {
       // Where a name is on both sides, its layer is the same on both, and so are all others.
-      if (!shares_a_layer(a_.names, names_b)) shift_layers(own_a, own_b);
+      if (!shares_a_layer(a_, names_b)) shift_layers(own_a, own_b);
       shift_calls(own_a, own_b);
       one_call(own_a, own_b);
     }
-    return {std::move(b_.names), std::move(notes_)};
+    return {{std::move(b_.names), std::move(b_.places)}, std::move(notes_)};
   }
 
  private:
-  static std::vector<std::string> names_of(const Catalog& catalog) {
-    std::vector<std::string> names;
-    names.reserve(catalog.tensors.size());
-    for (const Tensor& tensor : catalog.tensors) names.push_back(tensor.name);
-    return names;
+  static Side side_of(const Catalog& catalog) {
+    NamesOf names = names_of(catalog);
+    return {catalog, std::move(names.names), std::move(names.places)};
   }
 
   static std::vector<std::size_t> missing(const std::vector<std::string>& names,
@@ -181,10 +169,10 @@ class Renumber {
     return result;
   }
 
-  static bool shares_a_layer(const std::vector<std::string>& names,
-                             const std::unordered_set<std::string_view>& other) {
-    return std::ranges::any_of(
-        names, [&](const std::string& name) { return other.contains(name) && layer_in(name); });
+  static bool shares_a_layer(const Side& side, const std::unordered_set<std::string_view>& other) {
+    for (std::size_t i = 0; i < side.names.size(); ++i)
+      if (other.contains(side.names[i]) && layer_in(side.names[i], side.places[i])) return true;
+    return false;
   }
 
   void shift_layers(const std::vector<std::size_t>& own_a, const std::vector<std::size_t>& own_b) {
@@ -225,8 +213,8 @@ class Renumber {
     for (const auto& [what, tensors] : moved)
       for (const auto& [number, tensor] : tensors)
         if (const auto to = pairing.a_of_b.find(number); to != pairing.a_of_b.end())
-          b_.names[tensor] =
-              with_number(b_.names[tensor], b_.places.at(tensor), std::to_string(to->second));
+          b_.rename(tensor,
+                    with_number(b_.names[tensor], b_.found.at(tensor), std::to_string(to->second)));
     add_notes(pairing);
   }
 
@@ -239,12 +227,12 @@ class Renumber {
     for (const std::size_t single : own_a)
       if (const auto found = counts_b.find(a_.names[single]); found != counts_b.end())
         for (const auto& [number, tensor] : found->second)
-          if (of_b.a_of_b.contains(number)) b_.names[tensor] = a_.names[single];
+          if (of_b.a_of_b.contains(number)) b_.rename(tensor, a_.names[single]);
     for (const std::size_t single : own_b)
       if (const auto found = counts_a.find(b_.names[single]); found != counts_a.end())
         for (const auto& [number, tensor] : found->second)
           if (of_a.a_of_b.contains(0) && of_a.a_of_b.at(0) == number)
-            b_.names[single] = a_.names[tensor];
+            b_.rename(single, a_.names[tensor]);
   }
 
   // Which call of `many` the tensors of `one` are, which have no number: 0 stands for it.
@@ -286,15 +274,6 @@ class Renumber {
 };
 
 }  // namespace
-
-std::optional<NumberPlace> layer_place(std::string_view name) {
-  const std::optional<LayerStage> known = parse_layer_stage(name);
-  if (!known) return number_after(name, tokens_of(name), layer_words());
-  const std::size_t first = known->folder.empty() ? 0 : known->folder.size() + 1;
-  const std::size_t size = name.find('_', first) - first;
-  if (!is_number(name.substr(first, size))) return std::nullopt;
-  return NumberPlace{first, size};
-}
 
 Renumbering renumber(const Catalog& a, const Catalog& b, const MatchOptions& options) {
   return Renumber(a, b, options).run();

@@ -12,19 +12,12 @@
 namespace tensordiff {
 
 struct Renumbering {
-  std::vector<std::string> names_b;  // With the numbers of a, in the order of b's tensors.
-  std::vector<std::string> notes;    // Which number is which, and why so.
+  NamesOf side_b;                  // With the numbers of a, in the order of b's tensors.
+  std::vector<std::string> notes;  // Which number is which, and why so.
 };
 
 // Where the numbers of the two sides overlap, they are taken as they are. Else layers (or calls)
 // whose values agree belong together, and where values cannot tell, those of the same order.
 Renumbering renumber(const Catalog& a, const Catalog& b, const MatchOptions& options);
-
-// Where the number of the layer stands in a name: "layers.3", "blk.3", "3_query". It has at most 9
-// digits.
-struct NumberPlace {
-  std::size_t first = 0, size = 0;
-};
-std::optional<NumberPlace> layer_place(std::string_view name);
 
 }  // namespace tensordiff

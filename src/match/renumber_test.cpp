@@ -98,8 +98,8 @@ TEST(Renumber, ReadsNoValuesWhereItMustNot) {
   const Catalog b = catalog_of({{"net.0.foo", kShape, 2}, {"net.1.foo", kShape, 1}});
   MatchOptions options;
   options.read_values = false;
-  EXPECT_EQ(renumber(a, b, options).names_b, (Names{"net.3.foo", "net.4.foo"}));
-  EXPECT_EQ(renumber(a, b, {}).names_b, (Names{"net.4.foo", "net.3.foo"}));
+  EXPECT_EQ(renumber(a, b, options).side_b.names, (Names{"net.3.foo", "net.4.foo"}));
+  EXPECT_EQ(renumber(a, b, {}).side_b.names, (Names{"net.4.foo", "net.3.foo"}));
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include <set>
 #include <unordered_set>
 
-#include "match/ranks.h"
-#include "match/renumber.h"
+#include "naming/naming.h"
+#include "naming/rank_name.h"
 
 namespace tensordiff {
 namespace {
@@ -19,8 +19,8 @@ namespace {
 struct Staged {
   std::size_t tensor = 0;
   uint64_t stage = 0;
-  std::string name;  // Without the stage.
-  std::optional<NumberPlace> layer = std::nullopt;
+  std::string name;                                   // Without the stage.
+  std::optional<Place::Digits> layer = std::nullopt;  // Where its number stands.
 };
 
 int64_t layer_of(const Staged& staged) {
@@ -46,7 +46,8 @@ std::vector<Staged> staged_of(const Catalog& catalog) {
     if (!found[i] && !rest_is_first) continue;
     Staged staged{i, found[i] ? found[i]->rank : 0,
                   found[i] ? found[i]->rest : catalog.tensors[i].name};
-    staged.layer = layer_place(staged.name);
+    const Place place = read_place(staged.name);
+    if (place.layer_named && place.layer >= 0) staged.layer = place.layer_at;
     result.push_back(std::move(staged));
   }
   return result;

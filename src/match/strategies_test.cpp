@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "match/canonical.h"
 #include "match/pairs_file.h"
 #include "match/signature.h"
 #include "match/test_catalogs.h"
@@ -11,40 +10,6 @@
 
 namespace tensordiff {
 namespace {
-
-TEST(CanonicalName, IsTheSameForNamesThatMeanTheSame) {
-  const std::vector<Names> groups = {
-      {"transformer.h.3.attn.c_attn.weight", "blk.3.attn_qkv.weight",
-       "decoder.layers.3.self_attention.linear_qkv.weight", "blocks.3.attn.qkv.weight"},
-      {"model.layers.3.self_attn.q_proj.weight", "blk.3.attn_q.weight",
-       "layers.3.attention.wq.weight", "encoder.layer.3.attention.self.query.weight",
-       "layers.3.q.weight"},
-      {"model.layers.3.mlp.down_proj.weight", "blk.3.ffn_down.weight",
-       "layers.3.feed_forward.w2.weight", "transformer.h.3.mlp.c_proj.weight"},
-      {"model.embed_tokens.weight", "transformer.wte.weight", "token_embd.weight",
-       "tok_embeddings.weight"},
-      {"model.norm.weight", "output_norm.weight", "transformer.ln_f.weight",
-       "decoder.final_layernorm.weight", "norm.gamma"},
-      {"lm_head.weight", "output.weight", "output_layer.weight"},
-      {"transformer.h.0", "layers.0.output", "blk.0.l_out"},
-      {"layers.1.block_sparse_moe.experts.3.w1.weight", "layers.1.mlp.experts.3.gate_proj.weight"},
-      {"model.layers.1.mlp.shared_experts.up_proj.weight", "blk.1.ffn_up_shexp.weight"},
-      {"model.layers.1.self_attn.kv_a_proj_with_mqa.weight", "blk.1.attn_kv_a_mqa.weight"},
-      {"backbone.layers.1.mixer.dt_proj.weight", "blk.1.ssm_dt.weight"},
-      {"encoder.block.1.layer.0.SelfAttention.q.weight", "enc.blk.1.attn_q.weight"},
-      {"vit.embeddings.patch_embeddings.projection.weight", "patch_embed.proj.weight"},
-  };
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    for (const std::string& name : groups[i]) {
-      ASSERT_TRUE(canonical_name(name)) << name;
-      EXPECT_EQ(canonical_name(name), canonical_name(groups[i][0])) << name;
-      EXPECT_NE(canonical_name(name), canonical_name(groups[(i + 1) % groups.size()][0])) << name;
-    }
-  }
-  for (const char* name :
-       {"", "foo.bar", "layers.0.frobnicate.weight", "fc1.weight", "layers.weight"})
-    EXPECT_FALSE(canonical_name(name)) << name;
-}
 
 TEST(Prefix, Pairs) {
   const struct {

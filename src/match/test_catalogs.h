@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "match/matcher.h"
+#include "naming/naming.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {
@@ -22,6 +23,7 @@ inline Catalog catalog_of(const std::vector<Named>& tensors) {
   Catalog catalog;
   for (const Named& each : tensors)
     catalog.tensors.push_back({each.name, noise_view(each.shape, each.seed), ""});
+  read_places(catalog);
   return catalog;
 }
 

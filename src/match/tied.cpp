@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "match/canonical.h"
 #include "match/fingerprint.h"
 #include "match/matcher.h"
 
@@ -21,17 +20,16 @@ struct Embedding {
 };
 
 // Of weights only: what the two put out is not the same. Nothing where there are several.
-Embedding embedding_of(const std::vector<std::string>& names) {
+Embedding embedding_of(const std::vector<Place>& places) {
   Embedding found;
   bool several = false;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::optional<CanonicalName> meaning = canonical_name(names[i]);
-    if (!meaning || meaning->layer != CanonicalName::kNone || meaning->parameter != "weight")
-      continue;
-    if (meaning->role != "tokens" && meaning->role != "head") continue;
-    std::optional<std::size_t>& place = meaning->role == "head" ? found.head : found.tokens;
-    several |= place.has_value();
-    place = i;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Place& place = places[i];
+    if (!place.known || place.layer != Place::kNone || place.parameter != Param::weight) continue;
+    if (place.step != Role::embedding && place.step != Role::logits) continue;
+    std::optional<std::size_t>& which = place.step == Role::logits ? found.head : found.tokens;
+    several |= which.has_value();
+    which = i;
   }
   return several ? Embedding{} : found;
 }
@@ -55,7 +53,7 @@ bool contains(const std::vector<std::size_t>& list, std::size_t item) {
 Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
   if (!input.options.read_values || (input.free_a.empty() && input.free_b.empty())) return proposal;
-  const Embedding a = embedding_of(input.names_a), b = embedding_of(input.names_b);
+  const Embedding a = embedding_of(input.side_a.places), b = embedding_of(input.side_b.places);
   const auto add = [&](std::size_t of_a, std::size_t of_b) {
     Pair pair{.a = of_a, .b = of_b, .layer = {}, .stage = {}, .matched_by = {}};
     pair.tied = true;

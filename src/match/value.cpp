@@ -12,8 +12,8 @@
 #include "base/text.h"
 #include "match/fingerprint.h"
 #include "match/matcher.h"
-#include "match/numbered_name.h"
 #include "match/signature.h"
+#include "naming/numbered_name.h"
 
 namespace tensordiff {
 namespace {
@@ -99,16 +99,17 @@ void extend(const MatchInput& input, Proposal& proposal) {
   Rules rules;
   std::set<std::size_t> taken_a, taken_b;
   for (const Pair& pair : proposal.pairs) {
-    rules.learn(numbered_name(input.names_a[pair.a]), numbered_name(input.names_b[pair.b]));
+    rules.learn(numbered_name(input.side_a.names[pair.a]),
+                numbered_name(input.side_b.names[pair.b]));
     taken_a.insert(pair.a);
     taken_b.insert(pair.b);
   }
   std::map<NumberedName, std::size_t> free_b;
   for (const std::size_t b : input.free_b)
-    if (!taken_b.contains(b)) free_b.emplace(numbered_name(input.names_b[b]), b);
+    if (!taken_b.contains(b)) free_b.emplace(numbered_name(input.side_b.names[b]), b);
   for (const std::size_t a : input.free_a) {
     if (taken_a.contains(a)) continue;
-    const NumberedName name = numbered_name(input.names_a[a]);
+    const NumberedName name = numbered_name(input.side_a.names[a]);
     const std::string* partner = rules.partner(name.pattern);
     const auto found = partner ? free_b.find({*partner, name.numbers}) : free_b.end();
     if (found == free_b.end()) continue;

@@ -32,6 +32,7 @@ struct TensorId {
   DType dtype = DType::f32;
   Shape shape;
   std::string fault;  // Why it could not be read; empty when it could.
+  Place place = {};   // What its name tells.
 };
 
 struct PairRow {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/byte_cursor.h"
+#include "naming/naming.h"
 
 namespace tensordiff::serve {
 namespace {
@@ -130,6 +131,7 @@ void field(Box& box, Side& side) {
 template <class Box>
 void field(Box& box, TensorId& id) {
   all(box, id.name, id.dtype, id.shape, id.fault);
+  if constexpr (Box::kReads) id.place = read_place(id.name.substr(0, id.name.find('[')));
 }
 
 template <class Box>

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "match/matcher.h"
+#include "naming/naming.h"
 #include "report/wording.h"
 #include "serve/columns.h"
 
@@ -27,15 +28,26 @@ double code_of(const Row& row) {
   return static_cast<double>(std::ranges::find(kWords, status_word(row)) - kWords);
 }
 
-// Of a pair what it was paired by; of a tensor of one file alone what its name says.
-LayerStage place_of(const Row& row) {
-  if (row.pair) return {row.pair->layer, row.pair->stage, ""};
-  if (row.kind != Row::Kind::single) return {};
-  return parse_layer_stage(row.name_a()).value_or(LayerStage());
+// Where in the model a row belongs.
+struct RowPlace {
+  std::optional<int64_t> layer;
+  std::string stage;  // What it is within the layer.
+};
+
+// By what it was paired by, else by the name of a, or of the one tensor that it has.
+RowPlace place_of(const Row& row) {
+  if (row.pair && row.pair->layer) return {row.pair->layer, row.pair->stage};
+  const TensorId& id = row.pair ? row.pair->a : row.alone->id;
+  if (!id.place.layer_named || id.place.layer < 0) return {};
+  // An encoder and a decoder have the same layers: the tower tells them apart.
+  const std::string_view tower = tensordiff::name_of(id.place.tower);
+  const std::string_view stage = stage_in(id.name, id.place);
+  if (tower.empty() || stage.empty()) return {id.place.layer, std::string(stage)};
+  return {id.place.layer, fmt::format("{} {}", tower, stage)};
 }
 
 std::string group_of(const Row& row) {
-  const LayerStage place = place_of(row);
+  const RowPlace place = place_of(row);
   if (place.layer) return fmt::format("layer {}", *place.layer);
   const std::string& name = row.name_a().empty() ? row.name_b() : row.name_a();
   const std::size_t end = name.find_last_of("./");

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "naming/naming.h"
 #include "report/renderer.h"
 #include "report/sample_report.h"
 #include "serve/pack.h"
@@ -71,13 +72,19 @@ TEST(Rows, AreNumberedFromPairsToLeftovers) {
 TEST(Rows, OfOneFileAloneHaveTheLayerOfTheirName) {
   SessionState state;
   Results results;
-  results.singles.push_back({{"2_query", DType::f32, {2}, ""}});
-  results.singles.push_back({{"norm.weight", DType::f32, {2}, ""}});
+  for (const char* name : {"2_query", "norm.weight", "transformer.h.0.attn.c_attn.weight",
+                           "decoder.layers.7.self_attn.q_proj.weight"})
+    results.singles.push_back({{name, DType::f32, {2}, "", read_place(name)}});
   state.set_results(std::move(results), true);
   const Json json = Json::parse(rows_as_json(state, {})).value();
   EXPECT_EQ(json["rows"][0]["layer"].number(), 2.0);
   EXPECT_EQ(json["rows"][0]["stage"].string(), "query");
   EXPECT_EQ(json["rows"][0]["group"].string(), "layer 2");
+  EXPECT_EQ(json["rows"][2]["layer"].number(), 0.0);
+  EXPECT_EQ(json["rows"][2]["stage"].string(), "attn.c_attn.weight");
+  EXPECT_EQ(json["rows"][2]["group"].string(), "layer 0");
+  EXPECT_EQ(json["rows"][3]["layer"].number(), 7.0);
+  EXPECT_EQ(json["rows"][3]["stage"].string(), "decoder self_attn.q_proj.weight");
   EXPECT_EQ(json["rows"][1]["layer"].number(), -1.0);
   EXPECT_EQ(json["rows"][1]["group"].string(), "norm");
 }

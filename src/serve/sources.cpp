@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "naming/naming.h"
 #include "report/json_values.h"
 #include "serve/guard.h"
 #include "serve/session.h"
@@ -240,6 +241,7 @@ Catalog merged(const std::vector<Source::Opened>& parts) {
     catalog.metadata.insert(catalog.metadata.end(), more.metadata.begin(), more.metadata.end());
   }
   make_names_unique(catalog);
+  read_places(catalog);
   return catalog;
 }
 

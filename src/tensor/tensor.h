@@ -13,6 +13,7 @@
 #include "base/byte_source.h"
 #include "base/result.h"
 #include "tensor/dtype.h"
+#include "tensor/place.h"
 #include "tensor/shape.h"
 
 namespace tensordiff {
@@ -44,6 +45,7 @@ struct Tensor {
   std::string fault;  // Why it cannot be read; empty when it can.
   // What each rank holds, where it lies in pieces on several; `view` is then that of the first.
   std::vector<View> shards = {};
+  Place place = {};  // What its name tells: read_places() in naming/ fills it in.
 
   uint64_t elements() const { return view.elements(); }
   uint64_t bytes() const { return stored_bytes(view.dtype, view.elements()); }

@@ -1,0 +1,93 @@
+// Some spellings mean one thing in one family of models and another in the next. What else there is
+// tells which:
+//   - "post_attention_layernorm" stands before the MLP, unless another norm stands there or behind
+//     the MLP (Gemma 2, OLMo 2); beside "post_self_attn_layernorm" it does in any case (GLM-4);
+//   - "mlp.gate" chooses experts where there are any;
+//   - "layer.1.layer_norm" of T5 is that of cross attention in the decoder, of the MLP elsewhere;
+//   - a name without a parameter is a weight where most are: "cls_token", "experts.down_proj".
+
+#include <algorithm>
+#include <bitset>
+
+#include "base/parallel.h"
+#include "naming/naming.h"
+
+namespace tensordiff {
+namespace {
+
+bool is_after_attention(const Place& place) {
+  return place.step == Role::mlp_norm && place.spelling.starts_with("post.");
+}
+
+bool is_after_self_attention(const Place& place) {
+  return is_after_attention(place) && place.spelling.starts_with("post.self.attn.");
+}
+
+bool is_gate_of_mlp(const Place& place) {
+  return place.spelling == "mlp.gate" || place.spelling == "feed.forward.gate";
+}
+
+class Dialect {
+ public:
+  void see(const Place& place) {
+    if (!is_after_attention(place)) roles_.set(static_cast<std::size_t>(place.step));
+    (is_after_self_attention(place) ? after_self_ : after_) |= is_after_attention(place);
+    if (!place.known) return;
+    ++known_;
+    parameters_ += place.parameter != Param::none;
+    experts_ |= place.expert != Place::kNone;
+  }
+
+  void settle(Place& place) const {
+    const bool both = after_ && after_self_;
+    if (both ? is_after_self_attention(place)
+             : is_after_attention(place) && (has(Role::mlp_norm) || has(Role::post_mlp_norm)))
+      place.step = Role::post_attention_norm;
+    if (place.spelling == "layer.1.layer.norm" && place.tower == Tower::decoder)
+      place.step = Role::cross_norm;
+    if (is_gate_of_mlp(place) && experts_ && place.expert == Place::kNone)
+      place.step = Role::router;
+    if (place.known && place.parameter == Param::none && 2 * parameters_ > known_)
+      place.parameter = Param::weight;
+  }
+
+ private:
+  bool has(Role role) const { return roles_[static_cast<std::size_t>(role)]; }
+
+  std::size_t known_ = 0, parameters_ = 0;
+  bool experts_ = false, after_ = false, after_self_ = false;
+  std::bitset<kRoles> roles_;
+};
+
+// `names` and `places` give each by its index.
+template <class Name, class PlaceOf>
+void read_all(std::size_t count, const Name& name, const PlaceOf& place) {
+  for_each_index(count, [&](std::size_t i) { place(i) = read_place(name(i)); });
+  Dialect dialect;
+  for (std::size_t i = 0; i < count; ++i) dialect.see(place(i));
+  for (std::size_t i = 0; i < count; ++i) dialect.settle(place(i));
+}
+
+}  // namespace
+
+std::vector<Place> read_places(std::span<const std::string> names) {
+  std::vector<Place> places(names.size());
+  read_all(
+      names.size(), [&](std::size_t i) -> const std::string& { return names[i]; },
+      [&](std::size_t i) -> Place& { return places[i]; });
+  return places;
+}
+
+void read_places(Catalog& catalog) {
+  std::vector<Tensor>& tensors = catalog.tensors;
+  read_all(
+      tensors.size(), [&](std::size_t i) -> const std::string& { return tensors[i].name; },
+      [&](std::size_t i) -> Place& { return tensors[i].place; });
+}
+
+void read_missing_places(Catalog& catalog) {
+  if (std::ranges::any_of(catalog.tensors, [](const Tensor& each) { return !each.place.read; }))
+    read_places(catalog);
+}
+
+}  // namespace tensordiff

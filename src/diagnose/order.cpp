@@ -174,12 +174,6 @@ void find_inputs(std::vector<Site>& sites) {
   }
 }
 
-bool names_a_weight(std::string_view name) {
-  for (const std::string_view ending : {"weight", "bias", "scales", "qweight", "running_mean"})
-    if (ends_with_word(name, ending)) return true;
-  return false;
-}
-
 // Tensors that have tokens, with the axis of these. An embedding of positions has no batch, and
 // says nothing of the others.
 template <class Visit>
@@ -281,6 +275,12 @@ std::optional<int64_t> layer_in(std::string_view name) {
     }
   }
   return std::nullopt;
+}
+
+bool names_a_weight(std::string_view name) {
+  for (const std::string_view ending : {"weight", "bias", "scales", "qweight", "running_mean"})
+    if (ends_with_word(name, ending)) return true;
+  return false;
 }
 
 Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {

@@ -81,6 +81,9 @@ struct Run {
 
 // Which numbers of a name are its layer: "model.layers.12.mlp" -> 12.
 std::optional<int64_t> layer_in(std::string_view name);
+
+// Whether a tensor is a parameter of a model by its name, and not what a layer computed.
+bool names_a_weight(std::string_view name);
 Role role_of(const Site& site);
 std::string_view name_of(Role role);
 

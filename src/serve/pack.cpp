@@ -13,7 +13,7 @@
 namespace tensordiff::serve {
 namespace {
 
-constexpr std::string_view kMagic = "tensordiff results 2 " TENSORDIFF_VERSION;
+constexpr std::string_view kMagic = "tensordiff results 3 " TENSORDIFF_VERSION;
 
 // Texts that a Report points to without owning them: names of strategies and of layout steps.
 std::string_view lasting(std::string text) {
@@ -201,8 +201,8 @@ void field(Box& box, Finding& finding) {
 template <class Box>
 void field(Box& box, Results& results) {
   Report& report = results.report;
-  all(box, report.a, report.b, report.first_divergence, report.next_divergences, report.findings,
-      report.pairs, report.only_a, report.only_b, report.notes, results.singles);
+  all(box, report.a, report.b, report.alone, report.first_divergence, report.next_divergences,
+      report.findings, report.pairs, report.only_a, report.only_b, report.notes, results.singles);
 }
 
 // Whatever other code takes for granted of what points into the rows.

@@ -35,6 +35,7 @@ Status public_status(tensordiff::Status status) {
       return Status::different;
     case tensordiff::Status::incomparable:
       return Status::incomparable;
+    case tensordiff::Status::same_shape:  // Of --shape-only; here values are always compared.
     case tensordiff::Status::error:
       break;
   }

@@ -193,6 +193,10 @@ TEST(Api, ComparesFromSeveralThreadsAtOnce) {
   for (const std::string& each : got) EXPECT_EQ(each, expected);
 }
 
+TEST(Api, AnEmptyNameIsNotTheOtherInputAgain) {
+  EXPECT_EQ(api::compare(kDemo + "reference.zip", "").verdict, api::Verdict::trouble);
+}
+
 TEST(Api, ExitStatusIsThatOfDiff) {
   EXPECT_EQ(api::exit_status(api::Verdict::same), 0);
   EXPECT_EQ(api::exit_status(api::Verdict::close), 0);

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "compare/tolerance_rules.h"
+#include "diagnose/input_notes.h"
 #include "match/filter.h"
 #include "match/ranks.h"
 #include "naming/naming.h"
@@ -59,8 +60,8 @@ void fail(PairRow& row, Status status, std::string message) {
 void compare_shapes(const Tensor& a, const Tensor& b, PairRow& row) {
   const bool same = a.view.shape == b.view.shape;
   row.shape = same ? a.view.shape : Shape{};
-  row.comparison.status = same ? Status::equal : Status::different;
-  row.message = same ? "shapes only: values were not read" : "shapes differ; values were not read";
+  row.comparison.status = same ? Status::same_shape : Status::different;
+  row.message = same ? "shapes match, values not compared" : "shapes differ, values not compared";
 }
 
 void add_message(PairRow& row, const std::string& message) {
@@ -223,9 +224,11 @@ Result<void> explain(const Request& request, const Catalog& a, const Matching& m
   DiagnoseOptions options = request.diagnose;
   if (!request.weights.empty())
     options.weights = Weights(TRY(open_model(request.weights, request.open)));
+  const bool with_weights = !request.weights.empty();
   Insight insight = diagnose(sites_of(report, matching, std::move(aligned), noise), options);
   report.findings = std::move(insight.findings);
   report.trials = std::move(insight.trials);
+  if (with_weights) report.notes.push_back(weights_note(insight));
   if (!insight.judged) return {};
   for (const Outcome& outcome : insight.outcomes)
     settle(outcome, request, report.pairs[outcome.pair]);
@@ -270,8 +273,9 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   Pairing pairing;
   pairing.alone = !b;
   const NameFilter filter = TRY(NameFilter::make(request.paths, request.ignore_regex));
-  filter.apply(a);
-  if (b) filter.apply(*b);
+  const std::size_t offered_a = a.tensors.size(), offered_b = b ? b->tensors.size() : 0;
+  TRY(filter.apply(a));
+  if (b) TRY(filter.apply(*b));
   // Catalogs that were not opened from a file, as those of the C++ API, have no places yet.
   read_missing_places(a);
   if (b) read_missing_places(*b);
@@ -282,10 +286,15 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   pairing.a = std::move(a);
   report.a = side_of(pairing.a);
   report.b = side_of(pairing.b);
+  report.alone = pairing.alone;
+  report.shape_only = request.shape_only;
   // A slip in a filter must not pass for agreement unseen.
-  const bool filtered = !request.paths.empty() || !request.ignore_regex.empty();
-  if (filtered && pairing.a.tensors.empty() && pairing.b.tensors.empty())
-    report.notes.emplace_back("--path and --ignore-keys-regex leave no tensor on either side");
+  if (pairing.a.tensors.empty() && pairing.b.tensors.empty() && offered_a + offered_b > 0)
+    report.nothing_selected =
+        fmt::format("0 tensors selected: {} leaves out all {} of A{}",
+                    filter_text(request.paths, request.ignore_regex), offered_a,
+                    pairing.alone ? "" : fmt::format(" and all {} of B", offered_b));
+  if (!pairing.alone) note_mixed_kinds(pairing.a, pairing.b, report.notes);
   if (!pairing.alone) report.metadata = list_metadata_changes(pairing.a, pairing.b);
   TRY(gather(request.tp, pairing.a, pairing.b, report));
 

@@ -95,6 +95,9 @@ constinit const Analysis analyses::alert_on_degradation = {
     .question = "Did b become worse than a by more than is allowed?",
     .definition = "loss, anomalies, rounding noise, memory and speed against limits; exit status 1",
     .examine = examine,
+    .thresholds = []() -> std::vector<std::string_view> {
+      return {"loss", "sqnr_db", "critical", "memory_growth", "slowdown"};
+    },
 };
 
 }  // namespace tensordiff

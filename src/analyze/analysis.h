@@ -11,6 +11,7 @@
 
 #include "analyze/answer.h"
 #include "analyze/study.h"
+#include "base/result.h"
 
 namespace tensordiff {
 
@@ -20,6 +21,8 @@ struct Analysis {
   std::string_view question;  // One line, for people.
   std::string_view definition;
   void (*examine)(const Study& study, Answer& answer);
+  // The names of the limits that --threshold sets in it; nullptr: it has none.
+  std::vector<std::string_view> (*thresholds)() = nullptr;
 };
 
 namespace analyses {
@@ -80,6 +83,12 @@ inline constexpr const Analysis* kAll[] = {
 };
 
 }  // namespace analyses
+
+// The names of all limits, each once.
+std::vector<std::string_view> threshold_names();
+
+// Refuses limits that none of the wanted analyses looks at: they would seem to hold.
+Result<void> check_thresholds(const AnalyzeOptions& options);
 
 // The answers to what the options ask for, in the order of the list.
 std::vector<Answer> analyze(const Study& study);

@@ -1,10 +1,38 @@
 // Runs the analyses that were asked for.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "analyze/analysis.h"
 
 namespace tensordiff {
+
+std::vector<std::string_view> threshold_names() {
+  std::vector<std::string_view> names;
+  for (const Analysis* analysis : analyses::kAll)
+    for (const std::string_view name :
+         analysis->thresholds ? analysis->thresholds() : std::vector<std::string_view>())
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  return names;
+}
+
+Result<void> check_thresholds(const AnalyzeOptions& options) {
+  for (const auto& threshold : options.thresholds) {
+    const std::string& name = threshold.first;
+    std::string users;
+    bool used = false;
+    for (const Analysis* analysis : analyses::kAll) {
+      const auto takes =
+          analysis->thresholds ? analysis->thresholds() : std::vector<std::string_view>();
+      if (std::ranges::find(takes, name) == takes.end()) continue;
+      used = used || std::ranges::find(options.wanted, analysis) != options.wanted.end();
+      users += fmt::format("{}{}", users.empty() ? "" : " or ", analysis->flag);
+    }
+    if (!used) return Error("'{}' has no effect without {}", name, users);
+  }
+  return {};
+}
 
 std::vector<Answer> analyze(const Study& study) {
   std::vector<Answer> answers;

@@ -102,6 +102,7 @@ constinit const Analysis analyses::deployment_readiness = {
     .question = "May b take the place of a?",
     .definition = "a checklist: readable, safe, finite, complete, same shapes, healthy, lean, fits",
     .examine = examine,
+    .thresholds = []() -> std::vector<std::string_view> { return {"memory_growth"}; },
 };
 
 }  // namespace tensordiff

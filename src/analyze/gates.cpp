@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
+
+#include "analyze/analysis.h"
 
 namespace tensordiff {
 namespace {
@@ -34,6 +37,9 @@ void add_gates(const std::vector<Gate>& gates, Answer& answer) {
 }
 
 double limit_of(const Study& study, std::string_view name, double otherwise) {
+  // A limit that no analysis declares could not be set.
+  [[maybe_unused]] const std::vector<std::string_view> names = threshold_names();
+  assert(std::ranges::find(names, name) != names.end());
   for (const auto& [key, limit] : study.options().thresholds)
     if (key == name) otherwise = limit;
   return otherwise;

@@ -1,8 +1,8 @@
 // regression_test: is b still as close to a as it has to be, or as it was? (A file called *_test
 // would be taken for a test.)
 //
-// Against limits (--threshold rel_l2=, max_abs=, cosine=, missing=, not_finite=), and, where an
-// earlier `-o report` is given (--baseline), tensor by tensor against what it found.
+// Against limits (--threshold with the name of a metric, or missing, not_finite, reshaped), and,
+// where an earlier `-o report` is given (--baseline), tensor by tensor against what it found.
 
 #include <fmt/format.h>
 
@@ -14,6 +14,7 @@
 #include "analyze/analysis.h"
 #include "analyze/gates.h"
 #include "base/json.h"
+#include "compare/metric.h"
 
 namespace tensordiff {
 namespace {
@@ -23,29 +24,37 @@ constexpr double kCosineMin = 0.99;  // and their cosine.
 constexpr double kSlack = 0.1;       // How much worse than the baseline is still the same.
 constexpr double kTiny = 1e-7;       // Changes below float32's rounding are no regression.
 
-// One limit over all weights: names those that break it.
-struct Limit {
-  std::string name;
-  double bound;
-  bool at_least;  // Else at most.
-  std::optional<double> (*value)(const Diff& diff);
+// The limit of each metric over all weights, where there is one by default.
+constexpr std::pair<std::string_view, double> kDefaults[] = {
+    {"rel_l2", kRelMax},
+    {"max_abs", std::numeric_limits<double>::infinity()},
+    {"cosine", kCosineMin},
 };
 
-Gate judge(const Limit& limit, std::span<const Subject* const> weights) {
+std::vector<std::string_view> thresholds() {
+  std::vector<std::string_view> names = {"missing", "not_finite", "reshaped", "slack"};
+  for (const Metric& metric : metrics())
+    if (metric.good != Metric::Good::near_one) names.push_back(metric.name);
+  return names;
+}
+
+// Names the weights that break the limit of a metric.
+Gate judge(const Metric& metric, double bound, std::span<const Subject* const> weights) {
+  const bool at_least = metric.good == Metric::Good::high;
   std::vector<std::string> bad;
   std::optional<double> worst;
   for (const Subject* pair : weights) {
-    const std::optional<double> value = limit.value(pair->comparison.diff);
+    const std::optional<double> value = metric.of(pair->comparison.diff);
     if (!value) continue;
-    const bool worse = limit.at_least ? *value < limit.bound : !(*value <= limit.bound);
+    const bool worse = at_least ? *value < bound : !(*value <= bound);
     if (worse) bad.push_back(pair->name);
-    const bool beats = !worst || (limit.at_least ? *value < *worst : *value > *worst);
+    const bool beats = !worst || (at_least ? *value < *worst : *value > *worst);
     if (beats) worst = value;
   }
-  std::string evidence = worst ? fmt::format("worst {:.4g}, limit {:.4g}", *worst, limit.bound)
+  std::string evidence = worst ? fmt::format("worst {:.4g}, limit {:.4g}", *worst, bound)
                                : std::string("nothing to measure");
   if (!bad.empty()) evidence += fmt::format("; {} beyond it: {}", bad.size(), first_names(bad));
-  return {limit.name, bad.empty(), std::move(evidence)};
+  return {std::string(metric.name), bad.empty(), std::move(evidence)};
 }
 
 Gate count_gate(std::string name, const std::vector<std::string>& bad, double limit) {
@@ -89,23 +98,30 @@ Gate against_baseline(const Json& baseline, const Study& study) {
                       compared, worse.empty() ? "" : ": ", first_names(worse))};
 }
 
+// Those with a default in their own order, then what the user set besides.
+std::vector<Gate> metric_gates(const Study& study, std::span<const Subject* const> weights) {
+  std::vector<Gate> gates;
+  std::vector<std::string_view> done;
+  for (const auto& [name, bound] : kDefaults) {
+    gates.push_back(judge(*metric_named(name), limit_of(study, name, bound), weights));
+    done.push_back(name);
+  }
+  for (const auto& [name, bound] : study.options().thresholds) {
+    const Metric* metric = metric_named(name);
+    if (!metric || std::ranges::find(done, name) != done.end()) continue;
+    gates.push_back(judge(*metric, limit_of(study, name, bound), weights));
+    done.push_back(name);
+  }
+  return gates;
+}
+
 void examine(const Study& study, Answer& answer) {
   const std::vector<const Subject*> weights = study.weights();
   if (weights.empty()) {
     answer.unknown("passed", "weights that can be compared");
     return;
   }
-  const double unlimited = std::numeric_limits<double>::infinity();
-  const Limit limits[] = {
-      {"rel_l2", limit_of(study, "rel_l2", kRelMax), false,
-       [](const Diff& diff) { return diff.rel_l2; }},
-      {"max_abs", limit_of(study, "max_abs", unlimited), false,
-       [](const Diff& diff) { return diff.max_abs; }},
-      {"cosine", limit_of(study, "cosine", kCosineMin), true,
-       [](const Diff& diff) { return diff.cosine; }},
-  };
-  std::vector<Gate> gates;
-  for (const Limit& limit : limits) gates.push_back(judge(limit, weights));
+  std::vector<Gate> gates = metric_gates(study, weights);
   gates.push_back(count_gate("not_finite", not_finite(weights), limit_of(study, "not_finite", 0)));
   gates.push_back(count_gate("missing", missing_weights(study), limit_of(study, "missing", 0)));
   gates.push_back(count_gate("reshaped", reshaped_weights(study), limit_of(study, "reshaped", 0)));
@@ -133,6 +149,7 @@ constinit const Analysis analyses::regression_test = {
     .question = "Is b still as close to a as it has to be, or as it was?",
     .definition = "limits, and an earlier report (--baseline); exit status 1 if it fails",
     .examine = examine,
+    .thresholds = thresholds,
 };
 
 }  // namespace tensordiff

@@ -237,7 +237,8 @@ Result<Bytes> map_beneath(const std::string& folder, std::string_view name) {
 
 Result<SpillFile> SpillFile::create() {
   const char* folder = std::getenv("TMPDIR");
-  std::string path = folder && *folder ? folder : "/tmp";
+  const std::string where = folder && *folder ? folder : "/tmp";
+  std::string path = where;
   int file = open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) {
     // Not every file system has O_TMPFILE: make a file of a random name and unlink it at once.
@@ -245,7 +246,9 @@ Result<SpillFile> SpillFile::create() {
     file = mkostemp(path.data(), O_CLOEXEC);
     if (file >= 0) unlink(path.c_str());
   }
-  if (file < 0) return Error("cannot make a temporary file: {}", std::strerror(errno));
+  if (file < 0)
+    return Error("cannot make a temporary file in '{}' (TMPDIR names another folder): {}",
+                 printable(where), std::strerror(errno));
   return SpillFile(file);
 }
 

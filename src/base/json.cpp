@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "base/code_points.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -358,17 +359,23 @@ JsonWriter& JsonWriter::value(std::string_view text) {
   return *this;
 }
 
+// What a terminal or a stricter reader stumbles over is escaped; the value is the same.
 void JsonWriter::append_escaped(std::string_view text) {
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
+  std::size_t length = 0;
+  for (std::size_t at = 0; at < text.size(); at += length) {
+    const uint32_t point = decode_utf8(text, at, length);
+    if (point == '"' || point == '\\') {
       text_ += '\\';
-      text_ += c;
-    } else if (c == '\n') {
+      text_ += static_cast<char>(point);
+    } else if (point == '\n') {
       text_ += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      text_ += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+    } else if (!is_harmful(point)) {
+      text_ += text.substr(at, length);
+    } else if (point < 0x10000) {
+      text_ += fmt::format("\\u{:04x}", point);
     } else {
-      text_ += c;
+      const uint32_t pair = point - 0x10000;
+      text_ += fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + (pair >> 10), 0xdc00 + (pair & 0x3ff));
     }
   }
 }

@@ -5,52 +5,22 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/code_points.h"
+
 namespace tensordiff {
-namespace {
-
-constexpr uint32_t kBroken = 0xffffffff;
-
-bool continues(std::string_view text, std::size_t at) {
-  return at < text.size() && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80;
-}
-
-// Decodes the character at `at`. Broken bytes are kBroken and one byte long.
-uint32_t decode(std::string_view text, std::size_t at, std::size_t& length) {
-  const auto byte = [&](std::size_t i) { return static_cast<uint8_t>(text[at + i]); };
-  length = 1;
-  if (byte(0) < 0x80) return byte(0);
-  const std::size_t size = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
-  if (byte(0) < 0xc2 || byte(0) > 0xf4) return kBroken;
-  uint32_t point = byte(0) & (0x7fU >> size);
-  for (std::size_t i = 1; i < size; ++i) {
-    if (!continues(text, at + i)) return kBroken;
-    point = point << 6 | (byte(i) & 0x3f);
-  }
-  const uint32_t least = size == 4 ? 0x10000 : size == 3 ? 0x800 : 0x80;
-  if (point < least || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) return kBroken;
-  length = size;
-  return point;
-}
-
-// Characters that move the cursor, change the direction of writing or cannot be seen.
-bool harmful(uint32_t point) {
-  return point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0x200b && point <= 0x200f) ||
-         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) ||
-         point == 0xfeff || (point >= 0xfff9 && point <= 0xfffb);
-}
-
-}  // namespace
 
 std::string printable(std::string_view name, std::size_t length_max) {
   std::string out;
   std::size_t length = 0;
   for (std::size_t at = 0; at < name.size(); at += length) {
     if (out.size() >= length_max) return out + "…";
-    const uint32_t point = decode(name, at, length);
-    if (point == kBroken) {
+    const uint32_t point = decode_utf8(name, at, length);
+    if (point == kBrokenUtf8) {
       out += fmt::format("\\x{:02x}", static_cast<uint8_t>(name[at]));
-    } else if (harmful(point)) {
-      out += point < 0x100 ? fmt::format("\\x{:02x}", point) : fmt::format("\\u{:04x}", point);
+    } else if (is_harmful(point)) {
+      out += point < 0x100     ? fmt::format("\\x{:02x}", point)
+             : point < 0x10000 ? fmt::format("\\u{:04x}", point)
+                               : fmt::format("\\U{:08x}", point);
     } else {
       out += name.substr(at, length);
     }
@@ -62,7 +32,7 @@ std::string valid_utf8(std::string_view text) {
   std::string out;
   std::size_t length = 0;
   for (std::size_t at = 0; at < text.size(); at += length) {
-    const bool broken = decode(text, at, length) == kBroken;
+    const bool broken = decode_utf8(text, at, length) == kBrokenUtf8;
     out += broken ? std::string_view("\xef\xbf\xbd") : text.substr(at, length);
   }
   return out;
@@ -72,7 +42,7 @@ bool is_utf8(std::string_view text) {
   if (std::ranges::all_of(text, [](char c) { return static_cast<uint8_t>(c) < 0x80; })) return true;
   std::size_t length = 0;
   for (std::size_t at = 0; at < text.size(); at += length)
-    if (decode(text, at, length) == kBroken) return false;
+    if (decode_utf8(text, at, length) == kBrokenUtf8) return false;
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/suggest.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -312,8 +313,8 @@ Result<void> Yaml::only(std::span<const std::string_view> keys) const {
   if (!is_map()) return wrong("keys and values are expected here");
   for (const Member& member : members)
     if (std::ranges::find(keys, member.key) == keys.end())
-      return at_line(member.line, fmt::format("unknown key '{}'; known are {}",
-                                              printable(member.key), fmt::join(keys, ", ")));
+      return at_line(member.line, fmt::format("unknown key '{}'{}", printable(member.key),
+                                              did_you_mean(member.key, keys)));
   return {};
 }
 

@@ -77,6 +77,8 @@ BatchRow compared(const BatchRun& run, const Settings& common) {
   if (const Result<void> applied = apply_config(run.options, commands::compare, settings);
       !applied.ok())
     return troubled(applied.error().message());
+  if (const Result<void> fit = check_inputs(settings, {run.a, run.b}); !fit.ok())
+    return troubled(fit.error().message());
   ProgressLine progress(!settings.quiet);
   const Result<Report> report = compare_inputs(
       settings, {run.a, run.b},

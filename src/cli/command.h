@@ -79,6 +79,9 @@ extern const OptionGroup common;  // Every command takes these.
 // The option of this long name, "atol"; nullptr where the command has none.
 const Option* find_option(const Command& command, std::string_view name);
 
+// The long names of its options, "atol".
+std::vector<std::string_view> option_names(const Command& command);
+
 // Reads the options, then runs the command or shows its help. The exit status.
 int run_command(const Command& command, const std::vector<std::string>& arguments);
 

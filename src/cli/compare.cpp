@@ -53,8 +53,8 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
 
 constinit const Command commands::compare = {
     .name = "compare",
-    .usage = "tensordiff [compare] A [B] [options]",
-    .summary = "compare two models, dumps, folders or archives, or the tensors of one",
+    .usage = "tensordiff [compare] A B [options]",
+    .summary = "compare two models, dumps, folders or archives",
     .groups = kGroups,
     .run = run,
 };

@@ -34,22 +34,29 @@ const Renderer& renderer_of(const Settings& settings) {
 
 int exit_status(const Report& report, const Settings& settings) {
   const std::string_view verdict = report.summary.verdict;
-  const bool held = report.baseline && report.baseline->holds();
   // An alarm counts only where the analysis was asked for by name.
   const bool alarm = !settings.request.analyze.wanted.empty() &&
                      std::ranges::any_of(report.analyses, [](const Answer& answer) {
                        return answer.alarm.has_value();
                      });
   if (verdict == "trouble") return kTrouble;
-  const bool differs = verdict == "different" && !held;
-  return (differs || alarm) && !settings.exit_zero ? kDifferent : kSame;
+  return (verdict == "different" || alarm) && !settings.exit_zero ? kDifferent : kSame;
 }
 
 Result<void> check_inputs(const Settings& settings, const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs)
     if (input == "-") return Error("'-': reading from standard input is not supported");
-  if (inputs.empty() || inputs.size() > 2)
-    return Error("needs one or two inputs, has {}", inputs.size());
+  // An unset variable of a script must neither pass nor fail by accident.
+  if (std::ranges::find(inputs, "") != inputs.end())
+    return Error("an input is an empty name; is a variable of your script unset?");
+  if (settings.single && inputs.size() != 1)
+    return Error("--single needs one input, has {}", inputs.size());
+  if (!settings.single && inputs.size() == 1)
+    return Error(
+        "needs two inputs, has one; --single compares the tensors of one input with each other, "
+        "'tensordiff show' lists them");
+  if (!settings.single && inputs.size() != 2)
+    return Error("needs two inputs, has {}", inputs.size());
   const Request& request = settings.request;
   if (!request.analyze.wanted.empty() && (inputs.size() == 1 || request.shape_only))
     return Error("{} needs two inputs and their values", request.analyze.wanted[0]->flag);
@@ -68,8 +75,9 @@ Result<Report> compare_inputs(const Settings& settings, const std::vector<std::s
   const bool whole = settings.full_report && inputs.size() == 2 && !request.shape_only;
   if (whole && request.analyze.wanted.empty())
     request.analyze.wanted.assign(std::begin(analyses::kAll), std::end(analyses::kAll));
+  TRY(check_thresholds(request.analyze).in("--threshold"));
   Report report = TRY(compare_models(request));
-  if (settings.baseline) report.baseline = settings.baseline->delta(report);
+  if (settings.baseline) settings.baseline->judge(report);
   return report;
 }
 

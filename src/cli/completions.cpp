@@ -51,6 +51,7 @@ std::string bash_script() {
       "  case \"${{COMP_WORDS[COMP_CWORD - 1]}}\" in\n"
       "    -o|--output) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")); return ;;\n"
       "    git) COMPREPLY=($(compgen -W \"install uninstall\" -- \"$word\")); return ;;\n"
+      "    config) COMPREPLY=($(compgen -W \"trust untrust\" -- \"$word\")); return ;;\n"
       "    completions) COMPREPLY=($(compgen -W \"bash zsh fish\" -- \"$word\")); return ;;\n"
       "  esac\n"
       "  if [[ $word == -* ]]; then COMPREPLY=($(compgen -W \"$flags\" -- \"$word\"))\n"

@@ -7,7 +7,9 @@
 #include <filesystem>
 
 #include "base/byte_source.h"
+#include "base/suggest.h"
 #include "base/text.h"
+#include "cli/trust.h"
 
 namespace tensordiff {
 namespace {
@@ -20,6 +22,25 @@ constexpr std::string_view kCommandLineOnly[] = {"out",        "save-pairs", "li
                                                  "limit-size", "help",       "no-config"};
 // What options call an argument that is a file.
 constexpr std::string_view kFileArguments[] = {"FILE", "RUN", "MODEL", "FOLDER"};
+
+// What a folder may set without being trusted: how the result looks and how it is computed. All
+// else could turn a difference into agreement, or hide it.
+constexpr std::string_view kHarmless[] = {"color",
+                                          "threads",
+                                          "output",
+                                          "sort",
+                                          "sort-by-change-magnitude",
+                                          "verbose",
+                                          "brief",
+                                          "stats",
+                                          "top",
+                                          "stream",
+                                          "memory-limit",
+                                          "include-charts",
+                                          "explain",
+                                          "review-friendly",
+                                          "markdown-output",
+                                          "generate-report"};
 
 template <class Range>
 bool contains(const Range& range, std::string_view word) {
@@ -82,11 +103,32 @@ Result<ConfigEntry> entry_in(const Yaml::Member& member, const Option& option,
   return entry;
 }
 
-Result<std::vector<ConfigEntry>> entries_of(const std::string& file) {
-  const Bytes bytes = TRY(map_file(file));
-  const Yaml yaml = TRY(Yaml::parse(as_text(bytes.view)));
-  if (yaml.kind == Yaml::Kind::null) return std::vector<ConfigEntry>();
-  return options_in(yaml, file);
+struct SettingsFile {
+  Bytes bytes;
+  std::vector<ConfigEntry> entries;
+
+  // With the files that it names. Of a model or a run the name has to do.
+  TrustedFile to_trust(const std::string& path) const {
+    TrustedFile file{path, as_text(bytes.view), {}};
+    for (const ConfigEntry& entry : entries) {
+      const Option* option = find_option(commands::compare, entry.key);
+      if (option && option->argument == "FILE")
+        file.named.insert(file.named.end(), entry.values.begin(), entry.values.end());
+    }
+    return file;
+  }
+};
+
+Result<SettingsFile> read_settings(const std::string& path) {
+  SettingsFile file{TRY(map_file(path)), {}};
+  const Yaml yaml = TRY(Yaml::parse(as_text(file.bytes.view)));
+  if (yaml.kind != Yaml::Kind::null) file.entries = TRY(options_in(yaml, path));
+  return file;
+}
+
+std::string value_text(const ConfigEntry& entry) {
+  if (entry.values.empty()) return entry.off ? entry.key + "=false" : entry.key;
+  return fmt::format("{}={}", entry.key, fmt::join(entry.values, ","));
 }
 
 }  // namespace
@@ -103,8 +145,12 @@ Result<std::vector<ConfigEntry>> options_in(const Yaml& map, const std::string& 
     if (!option) {
       const std::string known =
           others.empty() ? "" : fmt::format(" beside {}", fmt::join(others, ", "));
-      return here.wrong(fmt::format("unknown key '{}'; keys are the options of compare{}",
-                                    printable(member.key), known));
+      std::vector<std::string_view> names = option_names(commands::compare);
+      names.insert(names.end(), others.begin(), others.end());
+      const std::string_view meant = nearest_word(member.key, names);
+      return here.wrong(fmt::format(
+          "unknown key '{}'; keys are the options of compare{}{}", printable(member.key), known,
+          meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
     }
     if (contains(kCommandLineOnly, member.key))
       return here.wrong(fmt::format("'{}' is for the command line only", member.key));
@@ -115,22 +161,64 @@ Result<std::vector<ConfigEntry>> options_in(const Yaml& map, const std::string& 
 
 Result<Config> load_config() {
   Config config;
-  for (const std::string& file : {user_file(), folder_file()}) {
+  const std::string own = user_file();
+  for (const std::string& file : {own, folder_file()}) {
     if (file.empty()) continue;
     std::error_code error;
     // A pipe of that name would have us wait for ever.
     const bool found = fs::is_regular_file(file, error);
-    config.files.push_back({file, found});
+    config.files.push_back({file, found, file == own});
     if (!found) continue;
-    for (ConfigEntry& entry : TRY(entries_of(file).in(printable(file))))
+    SettingsFile settings = TRY(read_settings(file).in(printable(file)));
+    bool& trusted = config.files.back().trusted;
+    trusted = trusted || is_trusted(settings.to_trust(file));
+    for (ConfigEntry& entry : settings.entries) {
+      entry.ignored = !trusted && !contains(kHarmless, entry.key);
       config.entries.push_back(std::move(entry));
+    }
   }
   return config;
+}
+
+Result<std::string> set_trust(const std::string& folder, bool trusted) {
+  const std::string file =
+      folder.empty() ? folder_file() : (fs::path(folder) / kFolderFile).string();
+  if (!trusted) {
+    TRY(distrust(file));
+    return file;
+  }
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) return Error("{}: no such file", printable(file));
+  const SettingsFile settings = TRY(read_settings(file).in(printable(file)));
+  TRY(trust(settings.to_trust(file)));
+  return file;
+}
+
+std::string in_force_text(const Config& config, const Command& command) {
+  std::string out;
+  for (const Config::File& file : config.files) {
+    std::string in_force, ignored;
+    for (const ConfigEntry& entry : config.entries) {
+      const std::string key = entry.off ? "no-" + entry.key : entry.key;
+      if (entry.file != file.path || !find_option(command, key)) continue;
+      std::string& list = entry.ignored ? ignored : in_force;
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", printable(value_text(entry)));
+    }
+    if (in_force.empty() && ignored.empty()) continue;
+    out += fmt::format("tensordiff: settings of {}: {}{}{}\n", printable(file.path, 1000),
+                       in_force.empty() ? "none in force" : in_force + " in force",
+                       ignored.empty() ? ""
+                                       : "; ignored, since the file is not trusted "
+                                         "(tensordiff config trust): ",
+                       ignored);
+  }
+  return out;
 }
 
 Result<void> apply_config(const std::vector<ConfigEntry>& entries, const Command& command,
                           Settings& settings) {
   for (const ConfigEntry& entry : entries) {
+    if (entry.ignored) continue;
     const std::string key = entry.off ? "no-" + entry.key : entry.key;
     const Option* option = find_option(command, key);
     // Each command has forms of its own; those of compare are meant.

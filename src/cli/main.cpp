@@ -3,33 +3,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <new>
 
 #include "base/sandbox.h"
 #include "cli/command.h"
 #include "cli/hdf5_child.h"
+#include "cli/terminal.h"
 #include "formats/format.h"
 #include "formats/hdf5_wire.h"
 
 namespace tensordiff {
 namespace {
 
-void print_help() {
-  fmt::print(
+std::string help_text() {
+  std::string out =
       "usage: tensordiff A B [options]      (same as: tensordiff compare A B)\n\n"
       "Compares two models, dumps or checkpoints, and says where they part first.\n"
       "A and B are files, folders of files, or archives of files; a is the reference.\n\n"
-      "commands:\n");
+      "commands:\n";
   for (const Command* command : commands::kAll)
-    fmt::print("  {:<14}{}\n", command->name, command->summary);
-  fmt::print("\nformats:\n");
+    out += fmt::format("  {:<14}{}\n", command->name, command->summary);
+  out += "\nformats:\n";
   for (const Format* format : formats::kAll)
-    fmt::print("  {:<14}{}\n", format->name, format->summary);
-  fmt::print(
-      "\nexit status: 0 nothing differs beyond tolerance, 1 something does, 2 trouble\n"
-      "tensordiff COMMAND --help lists the options of a command.\n");
+    out += fmt::format("  {:<14}{}\n", format->name, format->summary);
+  return out +
+         "\nexit status: 0 nothing differs beyond tolerance, 1 something does, 2 trouble\n"
+         "tensordiff COMMAND --help lists the options of a command.\n";
+}
+
+int print(const std::string& text) {
+  const Result<void> written = deliver(text, {});
+  return written.ok() ? kSame : fail(written.error());
 }
 
 int run(std::vector<std::string> arguments) {
@@ -39,18 +45,9 @@ int run(std::vector<std::string> arguments) {
     return hdf5::list_datasets({std::strtoull(arguments[1].c_str(), nullptr, 10),
                                 std::strtoull(arguments[2].c_str(), nullptr, 10)});
   set_sandbox_program("/proc/self/exe");
-  if (first.empty()) {
-    fmt::print(stderr, "tensordiff: needs two inputs; see tensordiff --help\n");
-    return kTrouble;
-  }
-  if (first == "--version") {
-    fmt::print("tensordiff {}\n", TENSORDIFF_VERSION);
-    return kSame;
-  }
-  if (first == "--help" || first == "-h" || first == "help") {
-    print_help();
-    return kSame;
-  }
+  if (arguments.empty()) return fail(Error("needs two inputs; see tensordiff --help"));
+  if (first == "--version") return print(fmt::format("tensordiff {}\n", TENSORDIFF_VERSION));
+  if (first == "--help" || first == "-h" || first == "help") return print(help_text());
   // As an option too, since that is how scripts for diffai spell it.
   if (const auto check = std::ranges::find(arguments, "--check"); check != arguments.end()) {
     arguments.erase(check);
@@ -66,10 +63,16 @@ int run(std::vector<std::string> arguments) {
 }  // namespace tensordiff
 
 int main(int argc, char** argv) {
+  tensordiff::open_standard_streams();
   try {
     return tensordiff::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
-    std::fputs("tensordiff: out of memory\n", stderr);
-    return tensordiff::kTrouble;
+    tensordiff::say("tensordiff: out of memory\n");
+  } catch (const std::exception& error) {
+    // Our code throws nothing; a library may, where the system fails it.
+    tensordiff::say("tensordiff: ");
+    tensordiff::say(error.what());
+    tensordiff::say("\n");
   }
+  return tensordiff::kTrouble;
 }

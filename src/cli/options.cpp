@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <algorithm>
 #include <map>
 
 #include "base/parallel.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/config.h"
+#include "cli/terminal.h"
 #include "cli/values.h"
 #include "formats/limits.h"
 
@@ -120,6 +122,21 @@ Result<void> apply_in_order(const CLI::App& app, const std::map<const CLI::Optio
   return {};
 }
 
+// Names the option that was meant. `otherwise`: what is wrong where all options are known.
+Error unknown_option(const Command& command, const std::vector<std::string>& arguments,
+                     std::string_view otherwise) {
+  const std::vector<std::string_view> names = option_names(command);
+  for (const std::string& argument : arguments) {
+    if (!argument.starts_with("--")) continue;
+    const std::string_view name = std::string_view(argument).substr(2, argument.find('=') - 2);
+    if (name.empty() || std::ranges::find(names, name) != names.end()) continue;
+    const std::string_view meant = nearest_word(name, names);
+    return Error("unknown option '--{}'{}", printable(name),
+                 meant.empty() ? "" : fmt::format("; did you mean '--{}'?", meant));
+  }
+  return Error("{}", otherwise);
+}
+
 Result<ParsedLine> parse(const Command& command, const std::vector<std::string>& arguments) {
   ParsedLine line;
   CLI::App app;
@@ -138,13 +155,18 @@ Result<ParsedLine> parse(const Command& command, const std::vector<std::string>&
   try {
     // CLI11 takes the arguments from the back.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string_view what = error.what();
+    return Error("{} needs a value", what.substr(0, what.find(':')));
   } catch (const CLI::ParseError& error) {
-    return Error("{}", error.what());
+    return unknown_option(command, arguments, error.what());
   }
   // Files first, so that the command line has the last word.
   if (app.count("--no-config") + app.count("--help") == 0 && !command.groups.empty()) {
     const Config config = TRY(load_config());
     TRY(apply_config(config.entries, command, line.settings));
+    // tensordiff config shows all of it anyway.
+    if (&command != &commands::config) say(in_force_text(config, command));
   }
   TRY(apply_in_order(app, rows, line));
   return line;
@@ -162,8 +184,16 @@ const Option* find_option(const Command& command, std::string_view name) {
   return nullptr;
 }
 
+std::vector<std::string_view> option_names(const Command& command) {
+  std::vector<std::string_view> names;
+  for (const OptionGroup* group : all_groups(command))
+    for (const Option& option : group->options)
+      names.push_back(option.flags.substr(option.flags.find("--") + 2));
+  return names;
+}
+
 int fail(const Error& error) {
-  fmt::print(stderr, "tensordiff: {}\n", printable(error.message(), 4000));
+  say(fmt::format("tensordiff: {}\n", printable(error.message(), 4000)));
   return kTrouble;
 }
 
@@ -171,12 +201,12 @@ int run_command(const Command& command, const std::vector<std::string>& argument
   const Result<ParsedLine> line = parse(command, arguments);
   if (!line.ok()) {
     fail(line.error());
-    fmt::print(stderr, "try: tensordiff {} --help\n", command.name);
+    say(fmt::format("try: tensordiff {} --help\n", command.name));
     return kTrouble;
   }
   if (line.value().help) {
-    fmt::print("{}", help_text(command));
-    return kSame;
+    const Result<void> written = deliver(help_text(command), {});
+    return written.ok() ? kSame : fail(written.error());
   }
   set_threads(line.value().settings.threads);
   return command.run(line.value().settings, line.value().inputs);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "analyze/analysis.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/values.h"
@@ -15,8 +16,12 @@ Result<void> apply_threshold(Settings& settings, std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0)
     return Error("'{}' is not of the form NAME=NUMBER", printable(text));
+  const std::string_view name = text.substr(0, equals);
+  const std::vector<std::string_view> names = threshold_names();
+  if (std::ranges::find(names, name) == names.end())
+    return Error("no limit '{}'{}", printable(name), did_you_mean(name, names));
   const double limit = TRY(parse_tolerance(text.substr(equals + 1)));
-  settings.request.analyze.thresholds.emplace_back(text.substr(0, equals), limit);
+  settings.request.analyze.thresholds.emplace_back(name, limit);
   return {};
 }
 

@@ -23,7 +23,8 @@ Result<void> apply_sort(Settings& settings, std::string_view key) {
 
 // "identical" and "different" mean what they say to a person: with `equal`, with `incomparable`.
 Result<void> apply_show(Settings& settings, std::string_view list) {
-  constexpr std::string_view kWords[] = {"identical", "close", "different", "unpaired", "error"};
+  constexpr std::string_view kWords[] = {"identical", "close", "different",
+                                         "unpaired",  "error", "same_shape"};
   std::set<Status> show;
   settings.render.show_unpaired = false;
   for (const std::string_view word : split(list, ',')) {
@@ -39,6 +40,9 @@ Result<void> apply_show(Settings& settings, std::string_view list) {
         break;
       case 3:
         settings.render.show_unpaired = true;
+        break;
+      case 5:
+        show.insert(Status::same_shape);
         break;
       default:
         show.insert(Status::error);

@@ -11,7 +11,12 @@ constexpr Option kOptions[] = {
        settings.stats = true;
        return {};
      }},
-    {"--shape-only", "", "compare names, dtypes and shapes; read no elements",
+    {"--single", "", "compare the tensors of one input with each other",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.single = true;
+       return {};
+     }},
+    {"--shape-only", "", "compare names and shapes; read no values",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.request.shape_only = true;
        return {};

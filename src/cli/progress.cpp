@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "base/text.h"
+#include "cli/terminal.h"
 
 namespace tensordiff {
 namespace {
@@ -38,7 +38,7 @@ std::string progress_text(uint64_t done, uint64_t total, double elapsed_s) {
 ProgressLine::ProgressLine(bool wanted) : active_(wanted && isatty(STDERR_FILENO)) {}
 
 ProgressLine::~ProgressLine() {
-  if (visible_) std::fputs("\r\x1b[K", stderr);
+  if (visible_) say("\r\x1b[K");
 }
 
 void ProgressLine::update(uint64_t done, uint64_t total, std::string_view about) {
@@ -50,9 +50,8 @@ void ProgressLine::update(uint64_t done, uint64_t total, std::string_view about)
   shown_ = now;
   visible_ = true;
   const double elapsed_s = std::chrono::duration<double>(now - start_).count();
-  fmt::print(stderr, "\r\x1b[K{}{}{}", printable(about, 40), about.empty() ? "" : ": ",
-             progress_text(done, total, elapsed_s));
-  std::fflush(stderr);
+  say(fmt::format("\r\x1b[K{}{}{}", printable(about, 40), about.empty() ? "" : ": ",
+                  progress_text(done, total, elapsed_s)));
 }
 
 }  // namespace tensordiff

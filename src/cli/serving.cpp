@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "serve/guard.h"
 #include "serve/server.h"
 
@@ -41,20 +42,20 @@ bool open_in_browser(const std::string& url) {
   return true;
 }
 
-void say(const serve::Server& server, const Settings& settings) {
+Result<void> announce(const serve::Server& server, const Settings& settings) {
   // The address alone on stdout, where a script finds it.
-  fmt::print("{}\n", server.url());
-  std::fflush(stdout);
-  if (settings.quiet) return;
+  TRY(deliver(server.url() + "\n", {}));
+  if (settings.quiet) return {};
   const serve::ServeOptions& options = server.app().options;
   if (server.app().folder.passing())
-    fmt::print(stderr, "another server keeps the sessions; those of this one end with it\n");
+    say("another server keeps the sessions; those of this one end with it\n");
   if (!serve::is_loopback(options.listen))
-    fmt::print(stderr,
-               "listening on {}: others on the network can connect; whoever has the token in the "
-               "address can read the files beneath the roots\n",
-               options.listen);
-  fmt::print(stderr, "Ctrl-C stops the server\n");
+    say(fmt::format(
+        "listening on {}: others on the network can connect; whoever has the token in the "
+        "address can read the files beneath the roots\n",
+        options.listen));
+  say("Ctrl-C stops the server\n");
+  return {};
 }
 
 }  // namespace
@@ -68,7 +69,8 @@ int serve_until_stopped(const serve::ServeOptions& options, const Settings& sett
 
   Result<serve::Server> server = serve::Server::start(options);
   if (!server.ok()) return fail(server.error());
-  say(server.value(), settings);
+  if (const Result<void> said = announce(server.value(), settings); !said.ok())
+    return fail(said.error());
   if (settings.open_browser) open_in_browser(server.value().url());
 
   int signal = 0;

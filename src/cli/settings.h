@@ -37,6 +37,7 @@ struct Settings {
   // compare
   Request request;
   RenderOptions render;
+  bool single = false;  // --single: one input, each of its tensors with each other.
   bool exit_zero = false;
   bool full_report = false;  // --generate-report: in the form that --out's name asks for.
   std::shared_ptr<const Baseline> baseline;  // An earlier result; may be none.

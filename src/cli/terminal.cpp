@@ -1,5 +1,6 @@
 #include "cli/terminal.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/text.h"
+#include "cli/command.h"
 #include "cli/values.h"
 
 namespace tensordiff {
@@ -19,6 +22,20 @@ constexpr std::size_t kWidthMax = 200;
 constexpr std::size_t kWidthDefault = 100;
 
 }  // namespace
+
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    // Writing to a closed stdout must fail. The lowest number that is free is this one.
+    const int flags = stream == STDERR_FILENO ? O_WRONLY : O_RDONLY;
+    if (open("/dev/null", flags) != stream) _exit(kTrouble);
+  }
+}
+
+void say(std::string_view text) {
+  // fmt::print would throw.
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+}
 
 std::size_t output_width() {
   std::size_t width = kWidthDefault;
@@ -44,12 +61,12 @@ Result<void> deliver(std::string_view text, const Settings& settings) {
   const bool to_file = !settings.out.empty();
   if (!to_file && settings.quiet) return {};
   std::FILE* file = to_file ? std::fopen(settings.out.c_str(), "wb") : stdout;
-  if (!file) return Error("{}: cannot write it: {}", settings.out, std::strerror(errno));
+  const std::string name = to_file ? printable(settings.out, 1000) : "stdout";
+  if (!file) return Error("{}: cannot write it: {}", name, std::strerror(errno));
   bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   written &= (to_file ? std::fclose(file) : std::fflush(file)) == 0;
   if (!written)
-    return Error("{}: cannot write it: {}", to_file ? settings.out : "stdout",
-                 std::strerror(errno));
+    return Error("{}: writing failed, the output is incomplete: {}", name, std::strerror(errno));
   return {};
 }
 

@@ -10,6 +10,13 @@
 
 namespace tensordiff {
 
+// Puts something in the place of standard streams that are closed. A file that is opened later
+// would else become one, and what is meant for people would be written into it.
+void open_standard_streams();
+
+// Says something on stderr. Where that is closed or full, nobody listens, and nothing happens.
+void say(std::string_view text);
+
 // COLUMNS, else the width of the terminal, else 100; kept between 60 and 200.
 std::size_t output_width();
 

@@ -1,7 +1,8 @@
 // tensordiff trend C1 C2 C3…: checkpoints of one training run, in order.
 
-#include "analyze/trend.h"
+#include <algorithm>
 
+#include "analyze/trend.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
@@ -49,11 +50,14 @@ Result<std::vector<Catalog>> open_all(const Settings& settings,
                                       const std::vector<std::string>& inputs) {
   const Request& request = settings.request;
   const NameFilter filter = TRY(NameFilter::make(request.paths, request.ignore_regex));
+  const std::string filters = filter_text(request.paths, request.ignore_regex);
   std::vector<Catalog> checkpoints;
   for (const std::string& input : inputs) {
     checkpoints.push_back(TRY(open_model(input, settings.open)));
-    filter.apply(checkpoints.back());
+    TRY(filter.apply(checkpoints.back()));
   }
+  if (std::ranges::all_of(checkpoints, [](const Catalog& each) { return each.tensors.empty(); }))
+    return Error("0 tensors selected: {}", filters.empty() ? "the files hold none" : filters);
   return checkpoints;
 }
 

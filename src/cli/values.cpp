@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/suggest.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -74,12 +75,11 @@ Result<double> parse_tolerance(std::string_view text) {
 }
 
 Result<std::size_t> parse_word(std::string_view word, std::span<const std::string_view> words) {
-  std::string list;
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  for (std::size_t i = 0; i < words.size(); ++i)
     if (word == words[i]) return i;
-    list += fmt::format("{}{}", i ? ", " : "", words[i]);
-  }
-  return Error("'{}' is not one of {}", printable(word, 80), list);
+  const std::string_view meant = nearest_word(word, words);
+  return Error("'{}' is not one of {}{}", printable(word, 80), fmt::join(words, ", "),
+               meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
 }
 
 Result<void> set_text_or_json(Settings& settings, std::string_view name) {

@@ -130,8 +130,8 @@ Sums measure(const Reader& a, const Reader& b, const Tolerance& tolerance,
 }  // namespace
 
 std::string_view name_of(Status status) {
-  constexpr std::string_view kNames[] = {"identical", "equal",        "close",
-                                         "different", "incomparable", "error"};
+  constexpr std::string_view kNames[kStatuses] = {
+      "identical", "equal", "close", "same_shape", "different", "incomparable", "error"};
   return kNames[static_cast<std::size_t>(status)];
 }
 

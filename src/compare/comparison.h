@@ -49,7 +49,9 @@ struct Diff {
   std::optional<double> rtol_needed;
 };
 
-enum class Status { identical, equal, close, different, incomparable, error };
+// From `different` on, something is wrong with the pair. Nobody read the values of same_shape.
+enum class Status { identical, equal, close, same_shape, different, incomparable, error };
+inline constexpr std::size_t kStatuses = 7;
 std::string_view name_of(Status status);
 
 struct Comparison {

@@ -4,60 +4,14 @@
 
 #include <charconv>
 #include <cmath>
-#include <regex>
 
 #include "base/text.h"
 #include "base/yaml.h"
+#include "compare/metric.h"
 
 namespace tensordiff {
 
-struct ToleranceRule::Regex {
-  std::regex compiled;
-};
-
 namespace {
-
-// Which side of the bound is good, where a single number is given.
-enum class Wanted { at_least, at_most };
-
-struct Metric {
-  std::string_view name;
-  Wanted wanted;
-  std::optional<double> (*of)(const Diff& diff);
-};
-
-std::optional<double> count(uint64_t number) { return static_cast<double>(number); }
-
-std::optional<double> exceeding_share(const Diff& diff) {
-  if (diff.compared == 0) return std::nullopt;
-  return static_cast<double>(diff.exceeding) / static_cast<double>(diff.compared);
-}
-
-constexpr Metric kMetrics[] = {
-    {"cosine", Wanted::at_least, [](const Diff& diff) { return diff.cosine; }},
-    {"pcc", Wanted::at_least, [](const Diff& diff) { return diff.pcc; }},
-    {"max_abs", Wanted::at_most, [](const Diff& diff) { return diff.max_abs; }},
-    {"mean_abs", Wanted::at_most, [](const Diff& diff) { return diff.mean_abs; }},
-    {"mse", Wanted::at_most, [](const Diff& diff) { return diff.mse; }},
-    {"rmse", Wanted::at_most, [](const Diff& diff) { return diff.rmse; }},
-    {"max_rel", Wanted::at_most, [](const Diff& diff) { return diff.max_rel; }},
-    {"mean_rel", Wanted::at_most, [](const Diff& diff) { return diff.mean_rel; }},
-    {"rel_l2", Wanted::at_most, [](const Diff& diff) { return diff.rel_l2; }},
-    {"norm_ratio", Wanted::at_most, [](const Diff& diff) { return diff.norm_ratio; }},
-    {"rtol_needed", Wanted::at_most, [](const Diff& diff) { return diff.rtol_needed; }},
-    {"ulp_max", Wanted::at_most,
-     [](const Diff& diff) { return diff.ulp_max ? count(*diff.ulp_max) : std::nullopt; }},
-    {"exceeding", Wanted::at_most, [](const Diff& diff) { return count(diff.exceeding); }},
-    {"exceeding_share", Wanted::at_most, exceeding_share},
-    {"nonfinite_mismatch", Wanted::at_most,
-     [](const Diff& diff) { return count(diff.nonfinite_mismatch); }},
-};
-
-const Metric* metric_named(std::string_view name) {
-  for (const Metric& metric : kMetrics)
-    if (metric.name == name) return &metric;
-  return nullptr;
-}
 
 Result<double> number_in(const Yaml& node) {
   double value = 0;
@@ -84,29 +38,17 @@ Result<MetricGate> gate_in(const Metric& metric, const Yaml& node) {
     if (*gate.least > *gate.most) return node.wrong("the range is empty");
     return gate;
   }
-  if (metric.name == "norm_ratio") return node.wrong("a ratio needs a range: [0.9, 1.1]");
-  (metric.wanted == Wanted::at_least ? gate.least : gate.most) = TRY(number_in(node));
+  if (metric.good == Metric::Good::near_one) return node.wrong("a ratio needs a range: [0.9, 1.1]");
+  (metric.good == Metric::Good::high ? gate.least : gate.most) = TRY(number_in(node));
   return gate;
-}
-
-// The only way to learn that an expression is wrong is to have it throw.
-Result<std::shared_ptr<const ToleranceRule::Regex>> compiled(const std::string& pattern,
-                                                             std::size_t line) {
-  try {
-    const auto flags = std::regex::ECMAScript | std::regex::optimize;
-    return std::make_shared<const ToleranceRule::Regex>(
-        ToleranceRule::Regex{std::regex(pattern, flags)});
-  } catch (const std::regex_error&) {
-    return Error("line {}: '{}' is not a regular expression", line, printable(pattern));
-  }
 }
 
 Result<ToleranceRule> rule_in(const Yaml::Member& member) {
   ToleranceRule rule;
   rule.pattern = member.key;
-  rule.regex = TRY(compiled(member.key, member.line));
+  rule.regex = TRY(Pattern::make(member.key).in(fmt::format("line {}", member.line)));
   std::vector<std::string_view> known = {"atol", "rtol"};
-  for (const Metric& metric : kMetrics) known.push_back(metric.name);
+  for (const Metric& metric : metrics()) known.push_back(metric.name);
   TRY(member.value.only(known));
   for (const Yaml::Member& each : member.value.members) {
     if (each.key == "atol")
@@ -147,11 +89,8 @@ Result<ToleranceRules> ToleranceRules::parse(std::string_view yaml) {
 }
 
 const ToleranceRule* ToleranceRules::find(std::string_view name) const {
-  // std::regex goes as deep as a name is long: one of a megabyte would end the program.
-  constexpr std::size_t kSearched = 2000;
-  const std::string_view head = name.substr(0, kSearched);
   for (const ToleranceRule& rule : rules_)
-    if (std::regex_search(head.begin(), head.end(), rule.regex->compiled)) return &rule;
+    if (rule.regex.found_in(name)) return &rule;
   return nullptr;
 }
 

@@ -12,12 +12,12 @@
 
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/pattern.h"
 #include "compare/comparison.h"
 
 namespace tensordiff {
@@ -29,9 +29,8 @@ struct MetricGate {
 };
 
 struct ToleranceRule {
-  struct Regex;
   std::string pattern;
-  std::shared_ptr<const Regex> regex;
+  Pattern regex;
   std::optional<double> atol, rtol;
   std::vector<MetricGate> gates;
 };

@@ -27,4 +27,20 @@ std::vector<bool> against_weights(const Run& run) {
   return {found.begin(), found.end()};
 }
 
+WeightUse weight_use(const Run& run) {
+  WeightUse use;
+  for (const Site& site : run.sites) {
+    if (!site.compared() || !multiplies(run, site)) continue;
+    ++use.steps;
+    if (site.inputs.size() != 1 || !run.sites[site.inputs[0]].compared()) continue;
+    const uint64_t out = by_tokens(site.views.a, run.extent).features;
+    const uint64_t in = by_tokens(run.sites[site.inputs[0]].views.a, run.extent).features;
+    const std::optional<Projection> projection = projection_of(run, site);
+    const bool fits = projection ? !run.weights.matrices(site.layer, *projection, out, in).empty()
+                                 : run.weights.inner_size(site.layer, in) > 0;
+    use.usable += fits ? 1 : 0;
+  }
+  return use;
+}
+
 }  // namespace tensordiff

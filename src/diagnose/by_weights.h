@@ -12,4 +12,10 @@ namespace tensordiff {
 // step tells in the noise of narrow types, too.
 std::vector<bool> against_weights(const Run& run);
 
+// How many steps multiply by a weight, and for how many of these one that fits was given.
+struct WeightUse {
+  std::size_t usable = 0, steps = 0;
+};
+WeightUse weight_use(const Run& run);
+
 }  // namespace tensordiff

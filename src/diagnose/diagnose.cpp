@@ -317,6 +317,7 @@ Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options) {
     explain_pairs(run, options, insight);
     return insight;
   }
+  if (!run.weights.empty()) insight.weight_use = weight_use(run);
   blame_sums(run);
   forgive_conventions(run, options, insight);
   explain_created(run, options, insight);

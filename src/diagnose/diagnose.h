@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "diagnose/by_weights.h"
 #include "diagnose/finding.h"
 #include "diagnose/site.h"
 
@@ -32,6 +33,8 @@ struct Insight {
   std::vector<Divergence> next;  // Errors made after it, in execution order.
   std::vector<Finding> findings;
   std::vector<Trial> trials;
+  std::optional<WeightUse>
+      weight_use;  // Where weights were given, and there is what to use them on.
 };
 
 Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options);

@@ -1,5 +1,6 @@
 #include "formats/limits.h"
 
+#include "base/suggest.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -9,7 +10,7 @@ Error limit_hit(std::string_view name, std::string_view what) {
 }
 
 Result<void> set_limit(Limits& limits, std::string_view name, uint64_t value) {
-  std::string names;
+  std::vector<std::string_view> names;
   for (const LimitRow& row : kLimitRows) {
     if (row.value == &Limits::depth_max && name == row.name && value > kDepthLimitMax)
       return Error("limit depth: at most {}", kDepthLimitMax);
@@ -17,9 +18,9 @@ Result<void> set_limit(Limits& limits, std::string_view name, uint64_t value) {
       limits.*row.value = value;
       return {};
     }
-    names += (names.empty() ? "" : ", ") + std::string(row.name);
+    names.push_back(row.name);
   }
-  return Error("no limit '{}'; there are: {}", printable(name), names);
+  return Error("no limit '{}'{}", printable(name), did_you_mean(name, names));
 }
 
 }  // namespace tensordiff

@@ -1,8 +1,10 @@
 #include "match/filter.h"
 
-#include <algorithm>
-#include <regex>
+#include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/parallel.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -19,21 +21,21 @@ bool starts_with_glob(std::string_view name, std::string_view pattern) {
   return true;
 }
 
-struct NameFilter::Pattern {
-  std::regex regex;
-};
+std::string filter_text(const std::vector<std::string>& paths, const std::string& ignore_regex) {
+  std::string out;
+  for (const std::string& path : paths)
+    out += fmt::format("{}--path '{}'", out.empty() ? "" : " ", printable(path));
+  if (!ignore_regex.empty())
+    out +=
+        fmt::format("{}--ignore-keys-regex '{}'", out.empty() ? "" : " ", printable(ignore_regex));
+  return out;
+}
 
 Result<NameFilter> NameFilter::make(std::vector<std::string> paths,
                                     const std::string& ignore_regex) {
   NameFilter filter;
   filter.paths_ = std::move(paths);
-  if (ignore_regex.empty()) return filter;
-  try {
-    const auto flags = std::regex::ECMAScript | std::regex::optimize;
-    filter.ignore_ = std::make_shared<const Pattern>(Pattern{std::regex(ignore_regex, flags)});
-  } catch (const std::regex_error& error) {
-    return Error("'{}' is not a regular expression: {}", printable(ignore_regex), error.what());
-  }
+  if (!ignore_regex.empty()) filter.ignore_ = TRY(Pattern::make(ignore_regex));
   return filter;
 }
 
@@ -46,14 +48,14 @@ bool NameFilter::passes(std::string_view name) const {
            starts_with_glob(name, std::string_view(path).substr(kRoot.size()));
   };
   if (!paths_.empty() && std::ranges::none_of(paths_, starts)) return false;
-  // std::regex goes as deep as a name is long: one of a megabyte would end the program.
-  constexpr std::size_t kSearched = 2000;
-  const std::string_view head = name.substr(0, kSearched);
-  return !ignore_ || !std::regex_search(head.begin(), head.end(), ignore_->regex);
+  return !ignore_ || !ignore_->found_in(name);
 }
 
-void NameFilter::apply(Catalog& catalog) const {
-  std::erase_if(catalog.tensors, [&](const Tensor& tensor) { return !passes(tensor.name); });
+Result<void> NameFilter::apply(Catalog& catalog) const {
+  std::erase_if(catalog.tensors,
+                [&](const Tensor& tensor) { return !called_off() && !passes(tensor.name); });
+  if (called_off()) return Error("cancelled");
+  return {};
 }
 
 }  // namespace tensordiff

@@ -2,11 +2,12 @@
 
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/pattern.h"
 #include "base/result.h"
 #include "tensor/catalog.h"
 
@@ -14,6 +15,9 @@ namespace tensordiff {
 
 // Whether a name starts with a pattern, in which `*` stands for any text.
 bool starts_with_glob(std::string_view name, std::string_view pattern);
+
+// The filters as the user gave them: "--path 'x' --ignore-keys-regex 'y'".
+std::string filter_text(const std::vector<std::string>& paths, const std::string& ignore_regex);
 
 class NameFilter {
  public:
@@ -23,13 +27,12 @@ class NameFilter {
 
   bool passes(std::string_view name) const;
 
-  // Removes the tensors that do not pass.
-  void apply(Catalog& catalog) const;
+  // Removes the tensors that do not pass. An error when it was called off.
+  Result<void> apply(Catalog& catalog) const;
 
  private:
-  struct Pattern;
   std::vector<std::string> paths_;
-  std::shared_ptr<const Pattern> ignore_;
+  std::optional<Pattern> ignore_;
 };
 
 }  // namespace tensordiff

@@ -1,12 +1,13 @@
-// std::regex has no named groups. They are made plain ones, and their numbers kept.
+// More than one group may have a name, as in (?<stage>q)|(?<stage>k), which the engine would
+// refuse. Named groups are made plain ones, and their numbers kept.
 
 #include "match/name_pattern.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <regex>
 
+#include "base/pattern.h"
 #include "base/text.h"
 #include "match/matcher.h"
 
@@ -60,7 +61,7 @@ Result<Translated> translate(std::string_view regex) {
 }  // namespace
 
 struct NamePattern::Compiled {
-  std::regex regex;
+  Pattern regex;
   std::array<std::vector<std::size_t>, 3> groups;
 };
 
@@ -70,24 +71,17 @@ Result<NamePattern> NamePattern::make(const std::string& regex) {
     return Error("'{}' has no group called stage or key: (?<layer>[0-9]+)_(?<stage>.+)",
                  printable(regex));
   NamePattern pattern;
-  try {
-    pattern.compiled_ = std::make_shared<const Compiled>(
-        Compiled{std::regex(translated.regex, std::regex::ECMAScript | std::regex::optimize),
-                 std::move(translated.groups)});
-  } catch (const std::regex_error& error) {
-    return Error("'{}' is not a regular expression: {}", printable(regex), error.what());
-  }
+  pattern.compiled_ = std::make_shared<const Compiled>(
+      Compiled{TRY(Pattern::make(translated.regex)), std::move(translated.groups)});
   return pattern;
 }
 
 std::optional<LayerStage> NamePattern::place(std::string_view name) const {
-  std::match_results<std::string_view::const_iterator> found;
-  if (name.size() > kSearchedNameMax ||
-      !std::regex_search(name.begin(), name.end(), found, compiled_->regex))
-    return std::nullopt;
+  const std::optional<Pattern::Groups> found = compiled_->regex.search(name);
+  if (!found) return std::nullopt;
   const auto text_of = [&](Group group) -> std::optional<std::string> {
     for (const std::size_t number : compiled_->groups[group])
-      if (found[number].matched) return found[number].str();
+      if (const auto& text = (*found)[number]) return std::string(*text);
     return std::nullopt;
   };
   LayerStage place;

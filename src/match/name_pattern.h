@@ -13,9 +13,6 @@ namespace tensordiff {
 
 struct LayerStage;
 
-// Names longer than this are not searched: std::regex recurses once for each character.
-inline constexpr std::size_t kSearchedNameMax = 2048;
-
 class NamePattern {
  public:
   // Named groups, (?<layer>...) or (?P<layer>...), say what is what: `layer` is a number, `stage`

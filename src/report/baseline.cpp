@@ -55,15 +55,16 @@ std::string Baseline::growth(const Row& before, const PairRow& now) {
   return "";
 }
 
-BaselineDelta Baseline::delta(const Report& report) const {
-  BaselineDelta delta;
-  for (const PairRow& row : report.pairs) {
+void Baseline::judge(Report& report) const {
+  BaselineDelta& delta = report.baseline.emplace();
+  for (PairRow& row : report.pairs) {
     const auto found = rows_.find(key_of(row.a.name, row.b.name));
     const bool was = found != rows_.end() && differs(found->second.status);
     const bool is = differs(row.comparison.status);
     if (was && !is) ++delta.gone;
-    if (!is) continue;
+    if (!is || row.comparison.status == Status::error) continue;
     const std::string grown = was ? growth(found->second, row) : "";
+    row.novelty = !was ? Novelty::added : grown.empty() ? Novelty::known : Novelty::grown;
     if (!was)
       delta.added.push_back(names_of(row));
     else if (!grown.empty())
@@ -71,10 +72,12 @@ BaselineDelta Baseline::delta(const Report& report) const {
     else
       ++delta.known;
   }
-  const auto unpaired = [&](const auto& tensors, const std::set<std::string>& before) {
-    for (const Report::Unpaired& tensor : tensors) {
-      if (tensor.layer_absent) continue;
-      if (before.contains(tensor.id.name))
+  const auto unpaired = [&](auto& tensors, const std::set<std::string>& before) {
+    for (Report::Unpaired& tensor : tensors) {
+      if (tensor.layer_absent || !tensor.id.fault.empty()) continue;
+      const bool was = before.contains(tensor.id.name);
+      tensor.novelty = was ? Novelty::known : Novelty::added;
+      if (was)
         ++delta.known;
       else
         delta.added.push_back(tensor.id.name);
@@ -82,7 +85,7 @@ BaselineDelta Baseline::delta(const Report& report) const {
   };
   unpaired(report.only_a, only_a_);
   unpaired(report.only_b, only_b_);
-  return delta;
+  report.summary = summarise(report);
 }
 
 }  // namespace tensordiff

@@ -1,7 +1,7 @@
 // An earlier result as what is known already: --baseline.
 //
 // Differences that it has, no larger than it has them, are known and no reason to fail; what is
-// new or has grown is.
+// new or has grown is. What cannot be read is trouble, whether or not it was before.
 
 #pragma once
 
@@ -21,7 +21,8 @@ class Baseline {
   // From the text of an `-o report`.
   static Result<Baseline> parse(std::string_view json);
 
-  BaselineDelta delta(const Report& report) const;
+  // Marks each difference of the report as known, grown or new, and sums it up again.
+  void judge(Report& report) const;
 
  private:
   struct Row {

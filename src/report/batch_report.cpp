@@ -20,8 +20,10 @@ namespace {
 constexpr std::size_t kBarsMax = 20;
 
 struct Counts {
-  uint64_t by_verdict[4] = {};
-  static constexpr std::string_view kVerdicts[] = {"trouble", "different", "close", "same"};
+  // The worst first.
+  static constexpr std::string_view kVerdicts[] = {"trouble",      "different", "known",
+                                                   "shapes_match", "close",     "same"};
+  uint64_t by_verdict[std::size(kVerdicts)] = {};
 };
 
 Counts count(const std::vector<BatchRow>& rows) {
@@ -53,7 +55,8 @@ std::string text_of(const std::vector<BatchRow>& rows, const RenderOptions& opti
     if (counts.by_verdict[i] == 0) continue;
     const std::string_view verdict = Counts::kVerdicts[i];
     list += list.empty() ? "" : ", ";
-    list += style(tone_of_verdict(verdict), fmt::format("{} {}", counts.by_verdict[i], verdict));
+    list += style(tone_of_verdict(verdict),
+                  fmt::format("{} {}", counts.by_verdict[i], verdict_text(verdict)));
   }
   std::string out = fmt::format("{}: {}\n", counted(rows.size(), "comparison"), list);
   if (options.brief) return out;
@@ -177,6 +180,7 @@ BatchRow batch_row(const Report& report) {
   for (const PairRow& pair : report.pairs)
     if (const auto& error = pair.comparison.diff.rel_l2; error && *error >= row.worst.value_or(0))
       row.worst = error;
+  if (!report.summary.caveat.empty()) row.message = report.summary.caveat + "; ";
   for (const Answer& answer : report.analyses)
     if (answer.alarm) row.message += fmt::format("{}: {}; ", answer.name, *answer.alarm);
   if (row.message.ends_with("; ")) row.message.resize(row.message.size() - 2);

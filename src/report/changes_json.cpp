@@ -49,6 +49,14 @@ void write_change(JsonWriter& json, const Change& change) {
 std::string render(const Report& report, const RenderOptions& options) {
   JsonWriter json(JsonWriter::Style::indented);
   json.begin_array();
+  if (!report.summary.caveat.empty())
+    json.begin_object()
+        .key("NotCompared")
+        .begin_array()
+        .value(report.pairs.empty() ? "tensors" : "values")
+        .value(report.summary.caveat)
+        .end_array()
+        .end_object();
   for (const Change& change : list_changes(report, options)) write_change(json, change);
   for (const Answer& answer : report.analyses) {
     json.begin_object().key(camel_case(answer.name)).begin_array().value(answer.name);

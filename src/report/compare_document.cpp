@@ -37,18 +37,26 @@ void add_summary(const Report& report, doc::Document& document) {
   const Summary& summary = report.summary;
   const std::tuple<uint64_t, Status> counts[] = {
       {summary.error, Status::error},         {summary.incomparable, Status::incomparable},
-      {summary.different, Status::different}, {summary.close, Status::close},
-      {summary.equal, Status::equal},         {summary.identical, Status::identical}};
+      {summary.different, Status::different}, {summary.same_shape, Status::same_shape},
+      {summary.close, Status::close},         {summary.equal, Status::equal},
+      {summary.identical, Status::identical}};
   doc::Tiles tiles;
   tiles.tiles.push_back({"pairs", human_count(report.pairs.size())});
   for (const auto& [count, status] : counts)
     if (count > 0)
-      tiles.tiles.push_back({std::string(name_of(status)), human_count(count), look_of(status)});
+      tiles.tiles.push_back(
+          {std::string(status_text(status)), human_count(count), look_of(status)});
   if (!report.only_a.empty())
     tiles.tiles.push_back({"only in a", human_count(report.only_a.size()), Look::trouble});
   if (!report.only_b.empty())
     tiles.tiles.push_back({"only in b", human_count(report.only_b.size()), Look::trouble});
   document.blocks.emplace_back(std::move(tiles));
+  if (!summary.caveat.empty())
+    document.blocks.emplace_back(
+        doc::Callout{summary.verdict == "trouble" ? Look::trouble : Look::plain,
+                     capitalised(summary.caveat),
+                     "",
+                     {}});
 }
 
 void add_baseline(const Report& report, doc::Document& document) {
@@ -206,16 +214,18 @@ std::vector<doc::Cell> cells_of(const PairRow& row) {
   std::string about;
   for (const std::string& remark : remarks(row)) about += (about.empty() ? "" : "; ") + remark;
   if (about.empty()) about = where_text(diff);
-  return {{names_of(row), Look::plain, true},
-          {std::string(name_of(status)), look_of(status), false, static_cast<double>(status)},
-          {both(name_of(row.a.dtype), name_of(row.b.dtype)), Look::dim},
-          {shapes_of(row), Look::dim},
-          number_cell(diff.max_abs),
-          number_cell(diff.rel_l2),
-          {cosine_text(diff.cosine), Look::plain, false, diff.cosine},
-          {looked_at ? share_text(beyond, looked_at) : "–", beyond ? Look::bad : Look::plain, false,
-           looked_at ? static_cast<double>(beyond) / static_cast<double>(looked_at) : 0},
-          {std::move(about), Look::dim}};
+  return {
+      {names_of(row), Look::plain, true},
+      {std::string(status_text(row)), row.novelty == Novelty::known ? Look::dim : look_of(status),
+       false, static_cast<double>(status)},
+      {both(name_of(row.a.dtype), name_of(row.b.dtype)), Look::dim},
+      {shapes_of(row), Look::dim},
+      number_cell(diff.max_abs),
+      number_cell(diff.rel_l2),
+      {cosine_text(diff.cosine), Look::plain, false, diff.cosine},
+      {looked_at ? share_text(beyond, looked_at) : "–", beyond ? Look::bad : Look::plain, false,
+       looked_at ? static_cast<double>(beyond) / static_cast<double>(looked_at) : 0},
+      {std::move(about), Look::dim}};
 }
 
 void add_pairs(const Report& report, const RenderOptions& options, doc::Document& document) {
@@ -251,6 +261,7 @@ void add_unpaired(const std::vector<Report::Unpaired>& tensors, std::string_view
     const Report::Unpaired& tensor = tensors[i];
     std::string remark = tensor.id.fault.empty() ? "" : "unreadable: " + tensor.id.fault;
     if (remark.empty() && tensor.layer_absent) remark = "the other side lacks this layer";
+    if (tensor.novelty == Novelty::known) remark = "known";
     if (remark.empty() && !tensor.nearest.empty())
       remark = fmt::format("most like {}{}{}", tensor.nearest, tensor.why.empty() ? "" : ": ",
                            tensor.why);
@@ -309,21 +320,22 @@ void add_trials(const Report& report, doc::Document& document) {
 }  // namespace
 
 doc::Look look_of(Status status) {
-  constexpr Look kLooks[] = {Look::good, Look::good,    Look::close,
-                             Look::bad,  Look::trouble, Look::trouble};
+  constexpr Look kLooks[kStatuses] = {Look::good, Look::good,    Look::close,  Look::plain,
+                                      Look::bad,  Look::trouble, Look::trouble};
   return kLooks[static_cast<std::size_t>(status)];
 }
 
 doc::Look look_of_verdict(std::string_view verdict) {
   if (verdict == "same") return Look::good;
-  if (verdict == "close") return Look::close;
+  if (verdict == "close" || verdict == "known") return Look::close;
+  if (verdict == "shapes_match") return Look::plain;
   return verdict == "different" ? Look::bad : Look::trouble;
 }
 
 doc::Document compare_document(const Report& report, const RenderOptions& options) {
   doc::Document document;
   document.title = title_of(report);
-  document.verdict = report.summary.verdict;
+  document.verdict = verdict_text(report.summary.verdict);
   document.look = look_of_verdict(report.summary.verdict);
   document.subtitle = report.b.path.empty()
                           ? fmt::format("Every tensor of {} with every other", report.a.path)

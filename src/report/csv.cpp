@@ -19,7 +19,7 @@ constexpr std::string_view kHeader =
     "index,name_a,name_b,layer,stage,matched_by,status,dtype_a,dtype_b,shape_a,shape_b,compared,"
     "equal,max_abs,max_abs_at,a_there,b_there,mean_abs,mse,rmse,max_rel,mean_rel,rel_l2,cosine,pcc,"
     "norm_ratio,ulp_max,nonfinite_mismatch,nonfinite_agreeing,exceeding,atol,rtol,rtol_needed,"
-    "message,verdict,diverges,findings\n";
+    "message,verdict,diverges,findings,baseline\n";
 
 std::string index_text(const std::vector<uint64_t>& index) {
   std::string text;
@@ -60,15 +60,17 @@ std::string pair_line(const Report& report, const PairRow& pair) {
   row.field(pair.layer).text(pair.stage).field(matched_by_text(pair)).field(name_of(status));
   row.field(name_of(pair.a.dtype)).field(name_of(pair.b.dtype));
   row.field(index_text(pair.a.shape)).field(index_text(pair.b.shape));
-  if (status == Status::incomparable || status == Status::error)
+  if (report.shape_only || status == Status::incomparable || status == Status::error)
     row.skip(22);
   else
     add_diff(row, pair.comparison.diff);
   row.text(message_of(pair)).field(pair.verdict ? name_of(*pair.verdict) : "");
-  return row.field(divergence_of(report, pair.index)).text(findings_of(report, pair.index)).take();
+  row.field(divergence_of(report, pair.index)).text(findings_of(report, pair.index));
+  return row.field(name_of(pair.novelty)).take();
 }
 
-std::string unpaired_line(const TensorId& tensor, bool of_a) {
+std::string unpaired_line(const Report::Unpaired& unpaired, bool of_a) {
+  const TensorId& tensor = unpaired.id;
   const std::string shape = index_text(tensor.shape);
   const auto on_side = [&](CsvRow& row, std::string_view text) {
     of_a ? row.text(text).skip(1) : row.skip(1).text(text);
@@ -79,7 +81,13 @@ std::string unpaired_line(const TensorId& tensor, bool of_a) {
   row.skip(3).field(of_a ? "only_a" : "only_b");
   on_side(row, name_of(tensor.dtype));
   on_side(row, shape);
-  return row.skip(22).text(tensor.fault).skip(3).take();
+  return row.skip(22).text(tensor.fault).skip(3).field(name_of(unpaired.novelty)).take();
+}
+
+// A table of nothing says why it is one.
+std::string nothing_line(const Summary& summary) {
+  CsvRow row;
+  return row.skip(6).field(summary.verdict).skip(26).text(summary.caveat).skip(4).take();
 }
 
 std::string render(const Report& report, const RenderOptions& options) {
@@ -89,9 +97,10 @@ std::string render(const Report& report, const RenderOptions& options) {
     if (rows_left-- == 0) break;
     text += pair_line(report, *row);
   }
+  if (report.pairs.empty() && !report.summary.caveat.empty()) text += nothing_line(report.summary);
   if (!options.show_unpaired) return text;
-  for (const auto& tensor : report.only_a) text += unpaired_line(tensor.id, true);
-  for (const auto& tensor : report.only_b) text += unpaired_line(tensor.id, false);
+  for (const auto& tensor : report.only_a) text += unpaired_line(tensor, true);
+  for (const auto& tensor : report.only_b) text += unpaired_line(tensor, false);
   return text;
 }
 

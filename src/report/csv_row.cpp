@@ -2,15 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "base/text.h"
 
 namespace tensordiff {
+namespace {
+
+// Whether a spreadsheet would compute it: by its first character, also behind spaces, and also in
+// the wide form that some take for the same.
+bool is_formula(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  for (const std::string_view start : {"=", "+", "-", "@", "＝", "＋", "－", "＠"})
+    if (text.starts_with(start)) return true;
+  return false;
+}
+
+}  // namespace
 
 CsvRow& CsvRow::field(std::string_view word) {
   if (started_) text_ += ',';
   started_ = true;
-  if (word.find_first_of("\",\n\r") == std::string_view::npos) {
+  if (word.find_first_of("\",;\n\r") == std::string_view::npos) {
     text_ += word;
     return *this;
   }
@@ -26,8 +40,7 @@ CsvRow& CsvRow::field(double number) { return field(number_text(number)); }
 
 CsvRow& CsvRow::text(std::string_view text) {
   const std::string clean = printable(text, std::string::npos);
-  const bool formula = clean.find_first_of("=+-@") == 0;
-  return field(formula ? "'" + clean : clean);
+  return field(is_formula(clean) ? "'" + clean : clean);
 }
 
 CsvRow& CsvRow::skip(int count) {

@@ -1,7 +1,8 @@
 // `-o junit`: a test case for each pair and each unpaired tensor, as build servers read it.
 //
-// What differs has failed, what cannot be read is an error, and a layer that the other side never
-// dumped is skipped. What was found out about a pair stands in its failure.
+// What differs has failed, what cannot be read is an error; what a baseline knows and a layer that
+// the other side never dumped are skipped. Where there is nothing to compare, that is an error.
+// What was found out about a pair stands in its failure.
 
 #include <fmt/format.h>
 
@@ -42,6 +43,13 @@ std::string details(const Report& report, const PairRow& row) {
   return out;
 }
 
+// A known difference is no failure, and must not look like agreement either.
+void mark_known(std::optional<Novelty> novelty, JunitCase& test) {
+  if (novelty != Novelty::known) return;
+  test.outcome = JunitCase::Outcome::skipped;
+  test.message = "known difference: " + test.message;
+}
+
 JunitCase case_of(const Report& report, const PairRow& row) {
   JunitCase test{group_of(row), names_of(row)};
   switch (row.comparison.status) {
@@ -64,6 +72,7 @@ JunitCase case_of(const Report& report, const PairRow& row) {
     default:
       break;
   }
+  mark_known(row.novelty, test);
   return test;
 }
 
@@ -73,6 +82,7 @@ JunitCase case_of(const Report::Unpaired& tensor, std::string_view side) {
                      ? "the other side lacks this layer"
                      : fmt::format("there is no such tensor in {}", side == "a" ? "b" : "a");
   test.outcome = tensor.layer_absent ? JunitCase::Outcome::skipped : JunitCase::Outcome::failed;
+  mark_known(tensor.novelty, test);
   if (tensor.id.fault.empty()) return test;
   test.outcome = JunitCase::Outcome::error;
   test.message = tensor.id.fault;
@@ -83,6 +93,10 @@ std::string render(const Report& report, const RenderOptions& options) {
   JunitSuite suite{fmt::format("tensordiff {} {}", report.a.path, report.b.path), {}, {}};
   suite.properties = {
       {"verdict", std::string(report.summary.verdict)}, {"a", report.a.path}, {"b", report.b.path}};
+  const std::string& caveat = report.summary.caveat;
+  if (!caveat.empty()) suite.properties.emplace_back("caveat", caveat);
+  if (!caveat.empty() && report.pairs.empty())
+    suite.cases.push_back({"selection", "tensors", JunitCase::Outcome::error, caveat});
   for (const PairRow* row : select_pairs(report, options, Sort::layer))
     suite.cases.push_back(case_of(report, *row));
   if (options.show_unpaired) {

@@ -14,11 +14,18 @@ namespace {
 constexpr std::size_t kLengthMax = 4000;
 
 std::string escaped(std::string_view text) {
-  constexpr std::string_view kMarks = "\\`*_{}[]<>#|~";
+  constexpr std::string_view kMarks = "\\`*_{}[]<>#|~$";
+  const std::string clean = printable(text, kLengthMax);
+  const auto follows = [&](std::size_t at, std::string_view what) {
+    return std::string_view(clean).substr(at).starts_with(what);
+  };
   std::string out;
-  for (const char c : printable(text, kLengthMax)) {
-    if (c == '&') {
-      out += "&amp;";
+  for (std::size_t at = 0; at < clean.size(); ++at) {
+    const char c = clean[at];
+    // No name calls a user of the site to help, and no address becomes a link.
+    const bool link = follows(at, "://") || (c == '.' && out.ends_with("www"));
+    if (c == '&' || c == '@' || link) {
+      out += c == '&' ? "&amp;" : fmt::format("&#{};", static_cast<int>(c));
       continue;
     }
     if (kMarks.find(c) != std::string_view::npos) out += '\\';
@@ -27,15 +34,15 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// Between more backticks than stand together inside. Tables end at a bar even here.
+// Between more backticks than stand together inside. A bar ends a cell even there, and a backslash
+// before it has no one meaning: such names are written without.
 std::string code_span(std::string_view text) {
-  std::string clean;
+  const std::string clean = printable(text, kLengthMax);
+  if (clean.find('|') != std::string::npos) return escaped(text);
   std::size_t run = 0, longest = 0;
-  for (const char c : printable(text, kLengthMax)) {
+  for (const char c : clean) {
     run = c == '`' ? run + 1 : 0;
     longest = std::max(longest, run);
-    if (c == '|') clean += '\\';
-    clean += c;
   }
   if (clean.empty()) return "";
   const std::string fence(longest + 1, '`');

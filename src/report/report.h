@@ -35,6 +35,10 @@ struct TensorId {
   Place place = {};   // What its name tells.
 };
 
+// How a difference stands to an earlier result (--baseline).
+enum class Novelty { known, grown, added };
+std::string_view name_of(std::optional<Novelty> novelty);  // "" for none.
+
 struct PairRow {
   std::size_t index = 0;
   TensorId a, b;
@@ -47,13 +51,18 @@ struct PairRow {
   Comparison comparison;  // Its numbers are unset where status is incomparable or error.
   std::string message;    // Why it is incomparable or an error, or a remark; may be empty.
   std::optional<Verdict> verdict;  // Of the noise model, where it was asked.
+  std::optional<Novelty> novelty;  // Of a difference, where there is a baseline.
 };
 
 using FirstDivergence = Divergence;
 
 struct Summary {
-  uint64_t identical = 0, equal = 0, close = 0, different = 0, incomparable = 0, error = 0;
-  std::string_view verdict;  // same, close, different, trouble
+  uint64_t identical = 0, equal = 0, close = 0, same_shape = 0;
+  uint64_t different = 0, incomparable = 0, error = 0;
+  // same, close, shapes_match (values not compared), known (by the baseline), different, trouble
+  std::string_view verdict;
+  // What the verdict leaves out, or why it is trouble though no row is; empty for nothing.
+  std::string caveat = {};
 };
 
 // Against an earlier result: what is new, what has grown, what is as it was (--baseline).
@@ -67,6 +76,9 @@ struct BaselineDelta {
 
 struct Report {
   Side a, b;
+  bool alone = false;            // One input, each of its tensors with each other.
+  bool shape_only = false;       // No element was read.
+  std::string nothing_selected;  // Why no tensor takes part, where filters leave none.
   Summary summary;
   std::optional<FirstDivergence> first_divergence;
   std::vector<Divergence> next_divergences;  // Errors made after it, in execution order.
@@ -81,6 +93,7 @@ struct Report {
     std::string nearest = {};   // The name of the other side that is most like it; "" for none.
     double likeness = 0;        // How alike they are, 0 to 1.
     std::string why = {};       // Why they are no pair all the same; may be empty.
+    std::optional<Novelty> novelty = {};
   };
   std::vector<Unpaired> only_a, only_b;
   std::vector<Answer> analyses;  // Those that were asked for.

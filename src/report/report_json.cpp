@@ -27,11 +27,14 @@ void write_summary(JsonWriter& json, const Report& report) {
   const Summary& summary = report.summary;
   json.begin_object().member("pairs", uint64_t{report.pairs.size()});
   json.member("identical", summary.identical).member("equal", summary.equal);
-  json.member("close", summary.close).member("different", summary.different);
+  json.member("close", summary.close).member("same_shape", summary.same_shape);
+  json.member("different", summary.different);
   json.member("incomparable", summary.incomparable).member("error", summary.error);
   json.member("only_a", uint64_t{report.only_a.size()});
   json.member("only_b", uint64_t{report.only_b.size()});
-  json.member("verdict", summary.verdict).end_object();
+  json.member("verdict", summary.verdict);
+  text_or_null(json, "caveat", summary.caveat);
+  json.end_object();
 }
 
 void write_first_divergence(JsonWriter& json, const Report& report) {
@@ -151,6 +154,7 @@ void write_pair(JsonWriter& json, const PairRow& row) {
   write_diff(json, comparison.diff);
   text_or_null(json, "message", message_of(row));
   row.verdict ? json.member("verdict", name_of(*row.verdict)) : json.key("verdict").null();
+  text_or_null(json, "baseline", name_of(row.novelty));
   json.end_object();
 }
 
@@ -188,6 +192,7 @@ void write_unpaired(JsonWriter& json, const std::vector<Report::Unpaired>& tenso
     text_or_null(json, "nearest", tensor.nearest);
     json.member("likeness", tensor.likeness);
     text_or_null(json, "why", tensor.why);
+    text_or_null(json, "baseline", name_of(tensor.novelty));
     json.end_object();
   }
   json.end_array();

@@ -9,23 +9,27 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Failed ones first: a reader must not have to look for them.
-int severity(Status status) {
-  switch (status) {
+// Failed ones first: a reader must not have to look for them. What the baseline has comes after
+// what is new.
+int severity(const PairRow& row) {
+  if (row.novelty == Novelty::known) return 3;
+  switch (row.comparison.status) {
     case Status::error:
       return 0;
     case Status::incomparable:
       return 1;
     case Status::different:
       return 2;
-    case Status::close:
+    case Status::same_shape:
       return 3;
-    case Status::equal:
+    case Status::close:
       return 4;
-    case Status::identical:
+    case Status::equal:
       return 5;
+    case Status::identical:
+      return 6;
   }
-  return 6;
+  return 7;
 }
 
 // Undefined cosine: nothing can be said for the pair, so it sorts as the least similar, unless its
@@ -74,7 +78,7 @@ std::vector<const PairRow*> select_pairs(const Report& report, const RenderOptio
       break;
     case Sort::difference:
       sort_by([](const PairRow& row) {
-        return std::tuple(severity(row.comparison.status), settled(-change_magnitude(row)));
+        return std::tuple(severity(row), settled(-change_magnitude(row)));
       });
       break;
     case Sort::size:

@@ -57,7 +57,8 @@ std::string line(const Change& change) {
 }
 
 std::string render(const Report& report, const RenderOptions& options) {
-  std::string text;
+  const std::string& caveat = report.summary.caveat;
+  std::string text = caveat.empty() ? "" : "  ! " + printable(caveat, 1000) + "\n";
   for (const Change& change : list_changes(report, options))
     text += indent(change.name) + line(change) + "\n";
   for (const Answer& answer : report.analyses) text += "  + " + answer_line(answer) + "\n";

@@ -23,6 +23,8 @@ Tone tone_of(Status status) {
     case Status::equal:
     case Status::close:
       return Tone::good;
+    case Status::same_shape:
+      return Tone::plain;
     case Status::different:
       return Tone::bad;
     case Status::incomparable:
@@ -34,6 +36,8 @@ Tone tone_of(Status status) {
 
 Tone tone_of_verdict(std::string_view verdict) {
   if (verdict == "same" || verdict == "close") return Tone::good;
+  // Not green: what was not looked at is not good.
+  if (verdict == "shapes_match" || verdict == "known") return Tone::bold;
   return verdict == "different" ? Tone::bad : Tone::trouble;
 }
 

@@ -1,4 +1,4 @@
-// What a report comes to, in one word and six counts.
+// What a report comes to, in one word and its counts.
 
 #include <algorithm>
 
@@ -12,29 +12,55 @@ uint64_t count_of(const Report& report, Status status) {
   return static_cast<uint64_t>(std::ranges::count_if(report.pairs, has));
 }
 
+// Why there is not a single pair.
+std::string nothing_text(const Report& report) {
+  if (!report.nothing_selected.empty()) return report.nothing_selected;
+  if (report.a.tensors + report.b.tensors == 0) return "0 tensors compared: both sides are empty";
+  return "0 tensors compared: A and B have no tensor in common";
+}
+
 }  // namespace
+
+std::string_view name_of(std::optional<Novelty> novelty) {
+  constexpr std::string_view kNames[] = {"known", "grown", "new"};
+  return novelty ? kNames[static_cast<std::size_t>(*novelty)] : "";
+}
 
 Summary summarise(const Report& report) {
   Summary summary;
   summary.identical = count_of(report, Status::identical);
   summary.equal = count_of(report, Status::equal);
   summary.close = count_of(report, Status::close);
+  summary.same_shape = count_of(report, Status::same_shape);
   summary.different = count_of(report, Status::different);
   summary.incomparable = count_of(report, Status::incomparable);
   summary.error = count_of(report, Status::error);
 
-  bool faulty = summary.error > 0;
-  bool differs = summary.different > 0 || summary.incomparable > 0;
+  bool faulty = summary.error > 0, differs = false, known = false;
+  const auto note = [&](std::optional<Novelty> novelty) {
+    (novelty == Novelty::known ? known : differs) = true;
+  };
+  for (const PairRow& row : report.pairs)
+    if (row.comparison.status >= Status::different) note(row.novelty);
   for (const auto* side : {&report.only_a, &report.only_b}) {
     for (const Report::Unpaired& tensor : *side) {
       faulty = faulty || !tensor.id.fault.empty();
-      differs = differs || !tensor.layer_absent;
+      if (!tensor.layer_absent) note(tensor.novelty);
     }
   }
-  summary.verdict = faulty              ? "trouble"
+  // Agreement of nothing with nothing is none.
+  const bool nothing = report.pairs.empty() && !differs && !known &&
+                       (!report.alone || !report.nothing_selected.empty());
+  summary.verdict = faulty || nothing   ? "trouble"
                     : differs           ? "different"
+                    : known             ? "known"
+                    : report.shape_only ? "shapes_match"
                     : summary.close > 0 ? "close"
                                         : "same";
+  if (nothing)
+    summary.caveat = nothing_text(report);
+  else if (report.shape_only)
+    summary.caveat = differs || known ? "values not compared" : "shapes match, values not compared";
   return summary;
 }
 

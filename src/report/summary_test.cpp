@@ -12,13 +12,34 @@ Report with(std::initializer_list<Status> statuses) {
 }
 
 TEST(Summary, CountsAndSaysTheWorst) {
-  EXPECT_EQ(summarise(with({})).verdict, "same");
   EXPECT_EQ(summarise(with({Status::identical, Status::equal})).verdict, "same");
   EXPECT_EQ(summarise(with({Status::identical, Status::close})).verdict, "close");
   EXPECT_EQ(summarise(with({Status::close, Status::different})).verdict, "different");
   EXPECT_EQ(summarise(with({Status::incomparable})).verdict, "different");
   EXPECT_EQ(summarise(with({Status::different, Status::error})).verdict, "trouble");
   EXPECT_EQ(summarise(with({Status::close, Status::close})).close, 2U);
+}
+
+TEST(Summary, NothingComparedIsTrouble) {
+  Report report;
+  EXPECT_EQ(summarise(report).verdict, "trouble");
+  EXPECT_EQ(summarise(report).caveat, "0 tensors compared: both sides are empty");
+  report.a.tensors = 1;
+  report.only_a.push_back({{"2_query", DType::f32, {}, ""}, true, {}});
+  EXPECT_EQ(summarise(report).verdict, "trouble");
+  EXPECT_EQ(summarise(report).caveat, "0 tensors compared: A and B have no tensor in common");
+  report.nothing_selected = "0 tensors selected: --path 'x'";
+  EXPECT_EQ(summarise(report).caveat, "0 tensors selected: --path 'x'");
+}
+
+TEST(Summary, ShapesThatMatchAreNotValuesThatDo) {
+  Report report = with({Status::same_shape, Status::same_shape});
+  report.shape_only = true;
+  EXPECT_EQ(summarise(report).verdict, "shapes_match");
+  EXPECT_EQ(summarise(report).caveat, "shapes match, values not compared");
+  report.pairs.emplace_back().comparison.status = Status::different;
+  EXPECT_EQ(summarise(report).verdict, "different");
+  EXPECT_EQ(summarise(report).caveat, "values not compared");
 }
 
 TEST(Summary, AMissingTensorIsADifferenceAndAnAbsentLayerIsNot) {

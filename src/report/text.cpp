@@ -43,13 +43,17 @@ std::string summary_line(const Report& report, const Style& style) {
   const Summary& summary = report.summary;
   const std::pair<uint64_t, Status> counts[] = {
       {summary.error, Status::error},         {summary.incomparable, Status::incomparable},
-      {summary.different, Status::different}, {summary.close, Status::close},
-      {summary.equal, Status::equal},         {summary.identical, Status::identical}};
+      {summary.different, Status::different}, {summary.same_shape, Status::same_shape},
+      {summary.close, Status::close},         {summary.equal, Status::equal},
+      {summary.identical, Status::identical}};
+  const Tone tone = tone_of_verdict(summary.verdict);
+  if (report.pairs.empty() && !summary.caveat.empty())
+    return fmt::format("{}  {}\n", style(tone, summary.verdict), printable(summary.caveat, 1000));
   std::string list;
   for (const auto& [count, status] : counts) {
     if (count == 0) continue;
     if (!list.empty()) list += ", ";
-    list += style(tone_of(status), fmt::format("{} {}", human_count(count), name_of(status)));
+    list += style(tone_of(status), fmt::format("{} {}", human_count(count), status_text(status)));
   }
   const auto unpaired = [&](std::size_t count, std::string_view side) {
     const std::string text = fmt::format("{} only in {}", human_count(count), side);
@@ -59,10 +63,9 @@ std::string summary_line(const Report& report, const Style& style) {
       report.only_a.empty() && report.only_b.empty()
           ? "none unpaired"
           : unpaired(report.only_a.size(), "a") + ", " + unpaired(report.only_b.size(), "b");
-  const Tone tone = tone_of_verdict(summary.verdict);
-  return fmt::format("{}  {}{}{}; {}\n", style(tone, summary.verdict),
+  return fmt::format("{}  {}{}{}; {}{}{}\n", style(tone, verdict_text(summary.verdict)),
                      counted(report.pairs.size(), "pair"), list.empty() ? "" : ": ", list,
-                     left_over);
+                     left_over, summary.caveat.empty() ? "" : "; ", summary.caveat);
 }
 
 std::string side_lines(const Report& report, const Style& style, std::size_t width) {
@@ -139,7 +142,7 @@ std::vector<Cell> cells_of(const PairRow& row, bool first) {
   const Diff& diff = row.comparison.diff;
   std::vector<Cell> cells = {
       {names_of(row), first ? Tone::bold : Tone::plain},
-      {std::string(name_of(status)), tone_of(status)},
+      {std::string(status_text(row)), row.novelty == Novelty::known ? Tone::dim : tone_of(status)},
       {both(name_of(row.a.dtype), name_of(row.b.dtype)), Tone::dim},
       {shapes_of(row), Tone::dim},
   };

@@ -193,4 +193,18 @@ std::string baseline_text(const BaselineDelta& delta) {
                      delta.added.size(), delta.grown.size(), delta.gone);
 }
 
+std::string_view verdict_text(std::string_view verdict) {
+  if (verdict == "known") return "known differences only";
+  if (verdict == "shapes_match") return "shapes match";
+  return verdict;
+}
+
+std::string_view status_text(Status status) {
+  return status == Status::same_shape ? "same shape" : name_of(status);
+}
+
+std::string_view status_text(const PairRow& row) {
+  return row.novelty == Novelty::known ? "known" : status_text(row.comparison.status);
+}
+
 }  // namespace tensordiff

@@ -60,6 +60,13 @@ std::string shapes_of(const PairRow& row);
 // "12 known differences, 1 new, 2 grown, 3 gone"
 std::string baseline_text(const BaselineDelta& delta);
 
+// A verdict for people: "known differences only" for "known".
+std::string_view verdict_text(std::string_view verdict);
+
+// A status for people: "same shape"; of a pair whose difference the baseline has, "known".
+std::string_view status_text(Status status);
+std::string_view status_text(const PairRow& row);
+
 // "1 pair", "2 pairs".
 std::string counted(uint64_t count, std::string_view noun);
 

@@ -6,6 +6,7 @@
 
 #include <cctype>
 
+#include "base/code_points.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "report/renderer.h"
@@ -26,12 +27,27 @@ bool plain(std::string_view text) {
   return true;
 }
 
-std::string scalar(const Json& value) {
-  JsonWriter json;
-  if (value.is_string()) {
-    if (plain(value.string())) return std::string(value.string());
-    return json.value(value.string()).take();
+// As JSON quotes it, but for characters beyond U+FFFF, which YAML escapes in one piece.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  std::size_t length = 0;
+  for (std::size_t at = 0; at < text.size(); at += length) {
+    const uint32_t point = decode_utf8(text, at, length);
+    if (point == '"' || point == '\\')
+      out += {'\\', static_cast<char>(point)};
+    else if (point == '\n')
+      out += "\\n";
+    else if (!is_harmful(point))
+      out += text.substr(at, length);
+    else
+      out += point < 0x10000 ? fmt::format("\\u{:04x}", point) : fmt::format("\\U{:08x}", point);
   }
+  return out + "\"";
+}
+
+std::string scalar(const Json& value) {
+  if (value.is_string())
+    return plain(value.string()) ? std::string(value.string()) : quoted(value.string());
   if (const auto flag = value.boolean()) return *flag ? "true" : "false";
   if (const auto number = value.u64()) return fmt::format("{}", *number);
   if (const auto number = value.i64()) return fmt::format("{}", *number);

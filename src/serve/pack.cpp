@@ -202,8 +202,8 @@ void field(Box& box, Finding& finding) {
 template <class Box>
 void field(Box& box, Results& results) {
   Report& report = results.report;
-  all(box, report.a, report.b, report.first_divergence, report.next_divergences, report.findings,
-      report.pairs, report.only_a, report.only_b, report.notes, results.singles);
+  all(box, report.a, report.b, report.alone, report.first_divergence, report.next_divergences,
+      report.findings, report.pairs, report.only_a, report.only_b, report.notes, results.singles);
 }
 
 // Whatever other code takes for granted of what points into the rows.

@@ -23,7 +23,7 @@ void write_divergence(JsonWriter& json, const Divergence& divergence) {
 
 void write_summary(JsonWriter& json, const SessionState& state) {
   const Report& report = state.results.report;
-  uint64_t counts[6] = {}, pending = 0;
+  uint64_t counts[kStatuses] = {}, pending = 0;
   for (std::size_t i = 0; i < report.pairs.size(); ++i) {
     if (state.measured[i])
       ++counts[static_cast<std::size_t>(report.pairs[i].comparison.status)];

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 
 #include "base/byte_source.h"
 #include "base/text.h"
@@ -39,15 +38,10 @@ std::string_view last_word(std::string_view name) {
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
 
-Json json_beside(const std::string& path, std::string_view file) {
-  std::error_code error;
-  std::filesystem::path place(path);
-  if (!std::filesystem::is_directory(place, error)) place = place.parent_path();
-  place /= file;
-  const uintmax_t size = std::filesystem::file_size(place, error);
-  if (error || size == 0 || size > kJsonBytesMax) return {};
-  const Result<Bytes> bytes = map_file(place.string());
-  if (!bytes.ok()) return {};
+Json json_beside(const Catalog& catalog, std::string_view file) {
+  if (!catalog.beside) return {};
+  const Result<Bytes> bytes = catalog.beside(file);
+  if (!bytes.ok() || bytes.value().size() > kJsonBytesMax) return {};
   Result<Json> json = Json::parse(as_text(bytes.value().view));
   if (!json.ok() || !bytes.value().intact()) return {};
   return std::move(json).value();
@@ -63,9 +57,8 @@ Facts Facts::of(const Catalog& catalog) {
     if (const std::optional<double> value = value_of(tensor)) facts.add(tensor.name, *value);
   for (const Metadata& entry : catalog.metadata)
     if (const std::optional<double> value = number_in(entry.value)) facts.add(entry.key, *value);
-  if (catalog.path.empty()) return facts;
-  facts.config_ = json_beside(catalog.path, "config.json");
-  const Json state = json_beside(catalog.path, "trainer_state.json");
+  facts.config_ = json_beside(catalog, "config.json");
+  const Json state = json_beside(catalog, "trainer_state.json");
   if (const auto step = state["global_step"].number())
     facts.add("trainer_state.global_step", *step);
   if (const auto epoch = state["epoch"].number()) facts.add("trainer_state.epoch", *epoch);

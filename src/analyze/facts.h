@@ -47,7 +47,7 @@ class Facts {
 std::string_view last_word(std::string_view name);
 
 // A JSON file of this name beside or in the input; null where there is none that can be read.
-Json json_beside(const std::string& path, std::string_view file);
+Json json_beside(const Catalog& catalog, std::string_view file);
 
 // How far training has come, and the measure of quality it had there.
 struct Progress {

@@ -23,7 +23,9 @@ Summary summarise(const Report& report) {
   summary.incomparable = count_of(report, Status::incomparable);
   summary.error = count_of(report, Status::error);
 
-  bool faulty = summary.error > 0;
+  const auto missing = [](const Problem& problem) { return problem.severity == Severity::missing; };
+  bool faulty = summary.error > 0 || std::ranges::any_of(report.a.problems, missing) ||
+                std::ranges::any_of(report.b.problems, missing);
   bool differs = summary.different > 0 || summary.incomparable > 0;
   for (const auto* side : {&report.only_a, &report.only_b}) {
     for (const Report::Unpaired& tensor : *side) {

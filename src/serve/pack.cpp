@@ -13,7 +13,7 @@
 namespace tensordiff::serve {
 namespace {
 
-constexpr std::string_view kMagic = "tensordiff results 2 " TENSORDIFF_VERSION;
+constexpr std::string_view kMagic = "tensordiff results 3 " TENSORDIFF_VERSION;
 
 // Texts that a Report points to without owning them: names of strategies and of layout steps.
 std::string_view lasting(std::string text) {
@@ -125,7 +125,7 @@ void all(Box& box, Fields&... fields) {
 
 template <class Box>
 void field(Box& box, Problem& problem) {
-  all(box, problem.where, problem.message);
+  all(box, problem.where, problem.message, problem.severity);
 }
 
 template <class Box>
@@ -213,10 +213,13 @@ bool makes_sense(const Report& report) {
     return row.comparison.status <= Status::error &&
            row.verdict.value_or(Verdict::bug) <= Verdict::bug;
   };
+  const auto known = [](const Problem& problem) { return problem.severity <= Severity::missing; };
   return std::ranges::all_of(report.findings, inside) &&
          std::ranges::all_of(report.next_divergences, inside) &&
          (!report.first_divergence || inside(*report.first_divergence)) &&
-         std::ranges::all_of(report.pairs, sound);
+         std::ranges::all_of(report.pairs, sound) &&
+         std::ranges::all_of(report.a.problems, known) &&
+         std::ranges::all_of(report.b.problems, known);
 }
 
 }  // namespace

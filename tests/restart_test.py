@@ -88,6 +88,25 @@ class Lasting(StateTest):
         self.assertEqual(self.uploads_on_disk(), [])
         self.assertEqual(server.get(f"/sources/{sources[0]}").status, 404)
 
+    def test_a_later_start_with_other_roots_reads_nothing_outside_them(self):
+        for name in ("first", "second"):
+            (self.folder / name).mkdir()
+        path = self.folder / "first" / "w.safetensors"
+        write_safetensors(path, {"w": ([1], [1])})
+        first = Server(self.state, "--root", self.folder / "first")
+        self.addCleanup(first.stop)
+        session = first.compare(path, path)
+        source = first.source(path)
+        first.stop()
+        second = Server(self.state, "--root", self.folder / "second")
+        self.addCleanup(second.stop)
+        facts = second.get(f"/sources/{source}").json()
+        self.assertEqual((facts["state"], facts["tensors"]), ("gone", None))
+        self.assertIn("outside the folders that may be read", facts["problems"][0]["message"])
+        self.assertEqual(second.get(f"/sources/{source}/tensors").status, 422)
+        second.post(f"/sessions/{session}/reload")
+        self.assertIn("outside the folders", json.dumps(second.get(f"/sources/{source}").json()))
+
     def test_limits_of_uploads(self):
         server = self.start("--upload-limit", "1MB")
         answer = server.post("/uploads", {"name": "x.zip", "size": 1_000_001})

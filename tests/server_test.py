@@ -59,13 +59,34 @@ class Files(ServerTest):
             (linked / "x.safetensors").symlink_to(secret)
         try:
             for path in (secret, "/etc/passwd", f"{self.files}/../secret.safetensors",
-                         self.files / "link.safetensors", linked, "/proc/self/environ"):
+                         self.files / "link.safetensors", "/proc/self/environ"):
                 answer = self.server.post("/sources", {"path": str(path)})
                 self.assertEqual(answer.status, 403, path)
+            # A folder may be read, but not what a link in it leads to.
+            answer = self.server.post("/sources", {"path": str(linked)})
+            self.assertEqual(answer.status, 422)
+            self.assertIn("outside the folders that may be read", answer.json()["detail"])
         finally:
             (self.files / "link.safetensors").unlink()
             (linked / "x.safetensors").unlink()
         self.assertEqual(self.server.post("/sources", {"path": f"{self.files}/no"}).status, 404)
+
+    def test_a_file_that_becomes_a_link_outside_is_not_read_again(self):
+        secret, path = self.folder / "other.safetensors", self.files / "swapped.safetensors"
+        write_safetensors(secret, {"secret": ([1], [1])})
+        write_safetensors(path, {"w": ([1], [1])})
+        session = self.server.compare(path, path)
+        path.unlink()
+        path.symlink_to(secret)
+        try:
+            self.server.post(f"/sessions/{session}/reload")
+            state = self.server.wait(session)
+            while state["state"] == "stale":
+                state = self.server.wait(session)
+            self.assertEqual(state["state"], "failed")
+            self.assertIn("outside the folders that may be read", state["error"])
+        finally:
+            path.unlink()
 
     def test_says_why_a_file_cannot_be_read(self):
         (self.files / "junk.bin").write_bytes(b"no tensors here")

@@ -94,7 +94,7 @@ TEST(Facts, ComeFromFilesBesideTheModel) {
   std::ofstream(folder / "trainer_state.json")
       << R"({"global_step": 20, "log_history": [{"loss": 2.0, "step": 10}, {"loss": 1.5}]})";
   Model model;
-  model.catalog.path = (folder / "model.safetensors").string();
+  model.catalog.beside = [&](std::string_view name) { return map_file((folder / name).string()); };
   const Facts facts = Facts::of(model.catalog);
   EXPECT_EQ(facts.named("trainer_state.loss"), 1.5);
   EXPECT_EQ(facts.named("trainer_state.global_step"), 20);

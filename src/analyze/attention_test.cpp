@@ -151,7 +151,7 @@ TEST(EmbeddingAnalysis, FindsTheTokensThatMoved) {
   for (std::size_t i = 0; i < 8; ++i) moved[7 * 8 + i] *= -1;
   Model a = Model().add("model.embed_tokens.weight", {40, 8}, table);
   Model b = Model().add("model.embed_tokens.weight", {40, 8}, moved);
-  b.catalog.path = (folder / "model.safetensors").string();
+  b.catalog.beside = [&](std::string_view name) { return map_file((folder / name).string()); };
   const Answer answer = answer_to(analyses::embedding_analysis, a, b);
   EXPECT_EQ(text_of(answer, "rows_moved"), "1");
   EXPECT_DOUBLE_EQ(number_of(answer, "largest_drift"), 2);

@@ -30,9 +30,9 @@ bool is_table(const Subject& pair) {
 std::map<uint64_t, std::string> token_texts(const Study& study) {
   std::map<uint64_t, std::string> texts;
   for (const Catalog* side : {&study.b(), &study.a()}) {
-    if (side->path.empty() || !texts.empty()) continue;
-    const Json tokenizer = json_beside(side->path, "tokenizer.json");
-    const Json plain = tokenizer.is_null() ? json_beside(side->path, "vocab.json") : Json();
+    if (!texts.empty()) continue;
+    const Json tokenizer = json_beside(*side, "tokenizer.json");
+    const Json plain = tokenizer.is_null() ? json_beside(*side, "vocab.json") : Json();
     const Json& vocabulary = tokenizer.is_null() ? plain : tokenizer["model"]["vocab"];
     for (const Json::Member& member : vocabulary.object())
       if (const std::optional<uint64_t> number = member.value.u64()) texts[*number] = member.key;

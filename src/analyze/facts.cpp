@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 
 #include "base/byte_source.h"
 #include "base/text.h"
@@ -40,14 +39,10 @@ std::string_view last_word(std::string_view name) {
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
 
-Json json_beside(const std::string& path, std::string_view file) {
-  const std::optional<std::string> place = companion(path, file);
-  if (!place) return {};
-  std::error_code error;
-  const uintmax_t size = std::filesystem::file_size(*place, error);
-  if (error || size == 0 || size > kJsonBytesMax) return {};
-  const Result<Bytes> bytes = map_file(*place);
-  if (!bytes.ok()) return {};
+Json json_beside(const Catalog& catalog, std::string_view file) {
+  if (!catalog.beside) return {};
+  const Result<Bytes> bytes = catalog.beside(file);
+  if (!bytes.ok() || bytes.value().size() > kJsonBytesMax) return {};
   Result<Json> json = Json::parse(as_text(bytes.value().view));
   if (!json.ok() || !bytes.value().intact()) return {};
   return std::move(json).value();
@@ -64,9 +59,8 @@ Facts Facts::of(const Catalog& catalog) {
   for (const Metadata& entry : catalog.metadata)
     if (const std::optional<double> value = number_in(entry.value)) facts.add(entry.key, *value);
   facts.model_ = model_config_of(catalog);
-  if (catalog.path.empty()) return facts;
-  facts.config_ = json_beside(catalog.path, "config.json");
-  const Json state = json_beside(catalog.path, "trainer_state.json");
+  facts.config_ = json_beside(catalog, "config.json");
+  const Json state = json_beside(catalog, "trainer_state.json");
   if (const auto step = state["global_step"].number())
     facts.add("trainer_state.global_step", *step);
   if (const auto epoch = state["epoch"].number()) facts.add("trainer_state.epoch", *epoch);

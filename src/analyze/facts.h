@@ -51,7 +51,7 @@ std::string_view last_word(std::string_view name);
 
 // A JSON file of this name that belongs to the input (companion() of formats/config.h); null where
 // there is none that can be read.
-Json json_beside(const std::string& path, std::string_view file);
+Json json_beside(const Catalog& catalog, std::string_view file);
 
 // How far training has come, and the measure of quality it had there.
 struct Progress {

@@ -228,28 +228,5 @@ TEST(Cancellation, LeavesOutWhatHasNotBegunInLoopsInsideLoops) {
   for_each_index(10, [&](std::size_t) { ++visits; });  // What comes after it is not touched.
 }
 
-TEST(MapBeneath, StaysInTheFolderAndFollowsNoLink) {
-  namespace fs = std::filesystem;
-  const fs::path folder = fs::path(testing::TempDir()) / fmt::format("beneath_{}", getpid());
-  fs::create_directories(folder / "in" / "data");
-  std::ofstream(folder / "in" / "data" / "part.bin") << "here";
-  std::ofstream(folder / "secret") << "no";
-  fs::create_symlink("../secret", folder / "in" / "link");
-  fs::create_symlink("data", folder / "in" / "linked");
-  const std::string in = (folder / "in").string();
-  const auto error = [&](std::string_view name) { return map_beneath(in, name).error().message(); };
-  EXPECT_EQ(as_text(map_beneath(in, "data/part.bin").value().view), "here");
-  const std::string outside = "it is not the name of a file below the folder";
-  for (const std::string_view name : {"", "/etc/passwd", "../secret", "data/../../secret", "./data",
-                                      "data//part.bin", "data/", "a\\b"})
-    EXPECT_EQ(error(name), outside) << name;
-  EXPECT_EQ(error(std::string_view("a\0b", 3)), outside);
-  EXPECT_EQ(error("link"), "a link, not followed");
-  EXPECT_EQ(error("linked/part.bin"), "a link, not followed");
-  EXPECT_EQ(error("data"), "not a regular file");
-  EXPECT_EQ(error("none"), "cannot open it: No such file or directory");
-  fs::remove_all(folder);
-}
-
 }  // namespace
 }  // namespace tensordiff

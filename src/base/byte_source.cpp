@@ -13,8 +13,6 @@
 #include <cstring>
 #include <mutex>
 
-#include "base/text.h"
-
 namespace tensordiff {
 namespace {
 
@@ -137,15 +135,6 @@ Result<Bytes> map_descriptor(int file, uint64_t size) {
 
 constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
-Result<Bytes> map_and_close(int file) {
-  struct stat info = {};
-  Result<Bytes> mapped = Error("not a regular file");
-  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode))
-    mapped = map_descriptor(file, static_cast<uint64_t>(info.st_size));
-  close(file);
-  return mapped;
-}
-
 }  // namespace
 
 bool Bytes::intact() const { return !owner || static_cast<const Owner*>(owner.get())->intact(); }
@@ -210,29 +199,19 @@ bool ByteSource::same_as(const ByteSource& other) const {
   return shared_ == other.shared_ && offset_ == other.offset_ && size_ == other.size_;
 }
 
+Result<Bytes> map_and_close(int file) {
+  struct stat info = {};
+  Result<Bytes> mapped = Error("not a regular file");
+  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode))
+    mapped = map_descriptor(file, static_cast<uint64_t>(info.st_size));
+  close(file);
+  return mapped;
+}
+
 Result<Bytes> map_file(const std::string& path) {
   const int file = open(path.c_str(), kFileFlags);
   if (file < 0) return Error("cannot open it: {}", std::strerror(errno));
   return map_and_close(file);
-}
-
-Result<Bytes> map_beneath(const std::string& folder, std::string_view name) {
-  // Folder by folder, so that none on the way can be a link.
-  int at = open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  for (const std::string_view each : split(name, '/')) {
-    const bool last = each.data() + each.size() == name.data() + name.size();
-    const bool plain = !each.empty() && each != "." && each != ".." &&
-                       each.find_first_of(std::string_view("\\\0", 2)) == std::string_view::npos;
-    const int flags = last ? kFileFlags : O_PATH | O_DIRECTORY | O_CLOEXEC;
-    const int below = plain ? openat(at, std::string(each).c_str(), flags | O_NOFOLLOW) : -1;
-    const int fault = errno;
-    if (at >= 0) close(at);
-    if (!plain) return Error("it is not the name of a file below the folder");
-    if (below < 0 && (fault == ELOOP || fault == ENOTDIR)) return Error("a link, not followed");
-    if (below < 0) return Error("cannot open it: {}", std::strerror(fault));
-    at = below;
-  }
-  return map_and_close(at);
 }
 
 Result<SpillFile> SpillFile::create() {

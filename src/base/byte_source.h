@@ -78,9 +78,8 @@ class ByteSource {
 // Maps a regular file for reading. Anything else (a pipe, a device) is an error.
 Result<Bytes> map_file(const std::string& path);
 
-// The same for a name that did not come from the user but from a file, such as "data/part.bin": a
-// file in the folder or below it, and reached through no symbolic link.
-Result<Bytes> map_beneath(const std::string& folder, std::string_view name);
+// The same for a file that is already open, which is closed.
+Result<Bytes> map_and_close(int file);
 
 // An unlinked temporary file, for what is too large for memory: filled once, then mapped. Nothing
 // is ever written under a name found in an input.

@@ -55,6 +55,7 @@ std::string program() {
 
 constexpr uint32_t kNumber = offsetof(seccomp_data, nr), kArch = offsetof(seccomp_data, arch);
 constexpr uint32_t kFirstArgument = offsetof(seccomp_data, args[0]);
+constexpr uint32_t kThirdArgument = offsetof(seccomp_data, args[2]);
 constexpr uint32_t kFourthArgument = offsetof(seccomp_data, args[3]);
 
 #if defined(__x86_64__)
@@ -69,45 +70,56 @@ sock_filter load(uint32_t offset) { return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, of
 sock_filter jump_unless(uint32_t value, uint8_t skipped) {
   return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skipped);
 }
+sock_filter jump_unless_bit(uint32_t bit, uint8_t skipped) {
+  return BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bit, 0, skipped);
+}
 sock_filter answer(uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
 
-// What a computation needs: memory, time, its own end.
+// What a computation needs whatever its arguments: memory, time, its own end.
 constexpr long kAllowed[] = {
-    SYS_munmap,       SYS_mremap,         SYS_mprotect, SYS_madvise,     SYS_brk,
-    SYS_futex,        SYS_getpid,         SYS_gettid,   SYS_getrandom,   SYS_clock_gettime,
-    SYS_gettimeofday, SYS_sched_yield,    SYS_exit,     SYS_exit_group,  SYS_rt_sigreturn,
-    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_tgkill,   SYS_sigaltstack,
+    SYS_munmap,         SYS_mremap,      SYS_madvise,    SYS_brk,           SYS_futex,
+    SYS_getpid,         SYS_gettid,      SYS_getrandom,  SYS_clock_gettime, SYS_gettimeofday,
+    SYS_sched_yield,    SYS_exit,        SYS_exit_group, SYS_rt_sigreturn,  SYS_rt_sigaction,
+    SYS_rt_sigprocmask, SYS_sigaltstack,
 };
 
+// What is answered with an error: a library that asks for a file or a fact about one hears no, and
+// can say so. Everything else ends the process.
+constexpr long kRefused[] = {
+    SYS_openat, SYS_newfstatat, SYS_fstat,      SYS_statx,  SYS_close,     SYS_ioctl,   SYS_lseek,
+    SYS_fcntl,  SYS_prlimit64,  SYS_readlinkat, SYS_getcwd, SYS_faccessat, SYS_sysinfo, SYS_writev,
+};
+
+// What is done with one system call: instructions that end in an answer.
+void add_rule(long number, const std::vector<sock_filter>& rule, std::vector<sock_filter>& code) {
+  code.push_back(jump_unless(static_cast<uint32_t>(number), static_cast<uint8_t>(rule.size())));
+  code.insert(code.end(), rule.begin(), rule.end());
+}
+
 std::vector<sock_filter> make_filter() {
+  const sock_filter allow = answer(SECCOMP_RET_ALLOW), refuse = answer(SECCOMP_RET_ERRNO | EACCES);
   std::vector<sock_filter> code = {load(kArch),
                                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kThisArch, 1, 0),
                                    answer(SECCOMP_RET_KILL_PROCESS), load(kNumber)};
-  for (const long number : kAllowed) {
-    code.push_back(jump_unless(static_cast<uint32_t>(number), 1));
-    code.push_back(answer(SECCOMP_RET_ALLOW));
-  }
+  for (const long number : kAllowed) add_rule(number, {allow}, code);
   // Reading and writing: the socket alone.
-  for (const long number : {SYS_read, SYS_write}) {
-    code.push_back(jump_unless(static_cast<uint32_t>(number), 4));
-    code.push_back(load(kFirstArgument));
-    code.push_back(jump_unless(kSandboxSocket, 1));
-    code.push_back(answer(SECCOMP_RET_ALLOW));
-    code.push_back(answer(SECCOMP_RET_ERRNO | EBADF));
-  }
-  // Memory of its own, no file's.
-  code.push_back(jump_unless(SYS_mmap, 4));
-  code.push_back(load(kFourthArgument));
-  code.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 1));
-  code.push_back(answer(SECCOMP_RET_ALLOW));
-  code.push_back(answer(SECCOMP_RET_ERRNO | EACCES));
-  // A library that asks for a file or a fact about one hears no, and can say so.
-  for (const long number : {SYS_openat, SYS_newfstatat, SYS_fstat, SYS_statx, SYS_close, SYS_ioctl,
-                            SYS_lseek, SYS_fcntl, SYS_prlimit64, SYS_readlinkat, SYS_getcwd,
-                            SYS_faccessat, SYS_sysinfo, SYS_writev}) {
-    code.push_back(jump_unless(static_cast<uint32_t>(number), 1));
-    code.push_back(answer(SECCOMP_RET_ERRNO | EACCES));
-  }
+  for (const long number : {SYS_read, SYS_write})
+    add_rule(number,
+             {load(kFirstArgument), jump_unless(kSandboxSocket, 1), allow,
+              answer(SECCOMP_RET_ERRNO | EBADF)},
+             code);
+  // Signals: to itself, as abort() sends one.
+  add_rule(SYS_tgkill,
+           {load(kFirstArgument), jump_unless(static_cast<uint32_t>(getpid()), 1), allow, refuse},
+           code);
+  // Memory: its own, no file's, and never to be run as code.
+  add_rule(SYS_mmap,
+           {load(kThirdArgument), jump_unless_bit(PROT_EXEC, 1), refuse, load(kFourthArgument),
+            jump_unless_bit(MAP_ANONYMOUS, 1), allow, refuse},
+           code);
+  add_rule(SYS_mprotect, {load(kThirdArgument), jump_unless_bit(PROT_EXEC, 1), refuse, allow},
+           code);
+  for (const long number : kRefused) add_rule(number, {refuse}, code);
   code.push_back(answer(SECCOMP_RET_KILL_PROCESS));
   return code;
 }
@@ -135,9 +147,10 @@ Result<void> enter_sandbox(const SandboxLimits& limits) {
 #endif
   std::vector<sock_filter> filter = make_filter();
   const sock_fprog code = {static_cast<uint16_t>(filter.size()), filter.data()};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &code) != 0)
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
     return Error("cannot give up rights: {}", std::strerror(errno));
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &code) != 0)
+    return Error("seccomp is not available: {}", std::strerror(errno));
   return {};
 }
 

@@ -2,9 +2,11 @@
 // that are not to be trusted with a file.
 //
 // The child is this program started anew, so that it has one thread and none of our memory. Before
-// it touches anything it gives up its rights: no files, no network, no other programs (seccomp),
-// limits on memory and time. Whatever it says is as untrusted as the file itself. When it crashes,
-// hangs or breaks the rules, read() and write() fail and ending() tells how it ended.
+// it touches anything it gives up its rights (seccomp): no files, no network, no other programs, no
+// signals to others, no memory that can be run; and it has limits on memory and time. Where the
+// system has no seccomp there is no child. Whatever it says is as untrusted as the file itself.
+// When it crashes, hangs or breaks the rules, read() and write() fail and ending() tells how it
+// ended.
 
 #pragma once
 

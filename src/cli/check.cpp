@@ -1,13 +1,16 @@
 // tensordiff check FILE...: is it whole, and is it safe to load?
 //
 // Opens each file and reads every byte of every tensor, so that checksums are tried and truncation
-// shows. Bytes that belong to nothing, a second file in the same bytes, a name that promises
-// something else, and code that a file asks to run (named and never run) are faults. Non-finite
-// values and tensors that share bytes are told and are none.
+// shows. What is found has a severity, and the worst is the level of the file: unreadable where a
+// part is damaged or missing, dangerous where it names code that acts when others load the file
+// (nothing is run here), suspicious where it is odd: unknown names of code, stray bytes, values
+// that are not finite. Tensors that share bytes are told and change nothing.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 
 #include "base/parallel.h"
 #include "base/text.h"
@@ -24,7 +27,23 @@
 namespace tensordiff {
 namespace {
 
+// The levels that --fail-on takes; anything unreadable fails whatever it says.
+constexpr std::pair<std::string_view, Severity> kLevels[] = {
+    {"suspicious", Severity::suspicious},
+    {"dangerous", Severity::dangerous},
+    {"unreadable", Severity::unreadable},
+};
+
+Result<void> set_fail_on(Settings& settings, std::string_view word) {
+  std::vector<std::string_view> words;
+  for (const auto& [name, severity] : kLevels) words.push_back(name);
+  settings.fail_on = kLevels[TRY(parse_word(word, words))].second;
+  return {};
+}
+
 constexpr Option kOptions[] = {
+    {"--fail-on", "LEVEL", "exit 1 from suspicious (default), dangerous, or unreadable on",
+     set_fail_on},
     {"-o,--output", "FORMAT", "text (default) or json", set_text_or_json},
 };
 
@@ -35,6 +54,7 @@ constexpr std::size_t kSharedMax = 20;  // Tensors that share bytes, as text.
 
 struct Verdict {
   std::string path;
+  bool found = true;  // There is a file or folder of that name.
   std::string format;
   uint64_t tensors = 0, bytes = 0;
   std::vector<Problem> problems;
@@ -45,7 +65,16 @@ struct Verdict {
   std::vector<NonFinite> nonfinite;
   std::vector<Problem> shared;
 
-  bool ok() const { return problems.empty(); }
+  // The worst of all that was found; note where all is well.
+  Severity level() const {
+    Severity worst = nonfinite.empty() ? Severity::note : Severity::suspicious;
+    for (const Problem& problem : problems) worst = std::max(worst, problem.severity);
+    return std::min(worst, Severity::unreadable);
+  }
+  std::string_view word() const {
+    if (!found) return "not found";
+    return level() == Severity::note ? "ok" : name_of(level());
+  }
 };
 
 // Says each thing once, whoever found it.
@@ -64,7 +93,9 @@ Verdict examine(const std::string& path, const OpenOptions& options) {
   verdict.path = path;
   const Result<Catalog> opened = open_model(path, options);
   if (!opened.ok()) {
-    verdict.problems.push_back({path, opened.error().message()});
+    std::error_code fault;
+    verdict.found = std::filesystem::exists(path, fault);
+    verdict.problems.push_back({path, opened.error().message(), Severity::unreadable});
     add_problems(audit_model(path, options), verdict);
     return verdict;
   }
@@ -89,30 +120,36 @@ Verdict examine(const std::string& path, const OpenOptions& options) {
   });
   for (std::size_t i = 0; i < stats.size(); ++i) {
     const std::string& name = catalog.tensors[i].name;
-    if (!faults[i].empty()) verdict.problems.push_back({name, faults[i]});
+    if (!faults[i].empty()) verdict.problems.push_back({name, faults[i], Severity::unreadable});
     if (stats[i].nan + stats[i].inf > 0)
       verdict.nonfinite.push_back({name, stats[i].nan, stats[i].inf});
   }
+  std::ranges::stable_sort(verdict.problems, std::greater(), &Problem::severity);
   return verdict;
 }
 
 std::string as_text(const Verdict& verdict, const Style& style) {
-  std::string out = verdict.ok() ? style(Tone::good, "ok") : style(Tone::bad, "bad");
+  const Tone tone = verdict.level() == Severity::note         ? Tone::good
+                    : verdict.level() == Severity::suspicious ? Tone::trouble
+                                                              : Tone::bad;
+  std::string out = style(tone, std::string(verdict.word()));
   out += "  " + printable(verdict.path);
   if (!verdict.format.empty())
     out += style(Tone::dim,
                  fmt::format("  {}, {}, {}", verdict.format, counted(verdict.tensors, "tensor"),
                              human_bytes(verdict.bytes)));
   out += "\n";
-  for (const Problem& problem : verdict.problems) {
+  const auto line = [&](Severity severity, std::string_view where, std::string_view message) {
     // An error that already begins with where it happened does not say it twice.
-    const bool named = problem.where.empty() || problem.message.starts_with(problem.where);
-    out += fmt::format("    {}{}\n", named ? "" : printable(problem.where) + ": ",
-                       printable(problem.message, 1000));
-  }
+    const bool named = where.empty() || message.starts_with(where);
+    out += fmt::format("    {}: {}{}\n", name_of(severity), named ? "" : printable(where) + ": ",
+                       printable(message, 1000));
+  };
+  for (const Problem& problem : verdict.problems)
+    if (verdict.found) line(problem.severity, problem.where, problem.message);
   for (const Verdict::NonFinite& tensor : verdict.nonfinite)
-    out += fmt::format("    {}: {} NaN, {} infinite\n", printable(tensor.name),
-                       human_count(tensor.nan), human_count(tensor.inf));
+    line(Severity::suspicious, tensor.name,
+         fmt::format("{} NaN, {} infinite", human_count(tensor.nan), human_count(tensor.inf)));
   for (std::size_t i = 0; i < verdict.shared.size() && i < kSharedMax; ++i)
     out +=
         fmt::format("    {}: {}\n", printable(verdict.shared[i].where), verdict.shared[i].message);
@@ -123,7 +160,8 @@ std::string as_text(const Verdict& verdict, const Style& style) {
 
 void write_verdict(JsonWriter& json, const Verdict& verdict) {
   json.begin_object().member("path", verdict.path).member("format", verdict.format);
-  json.member("ok", verdict.ok()).member("tensors", verdict.tensors);
+  json.member("ok", verdict.word() == "ok").member("level", verdict.word());
+  json.member("tensors", verdict.tensors);
   json.member("bytes", verdict.bytes).key("nonfinite").begin_array();
   for (const Verdict::NonFinite& tensor : verdict.nonfinite) {
     json.begin_object().member("name", tensor.name);
@@ -142,11 +180,11 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
   const Style style(wants_color(settings));
   JsonWriter json(JsonWriter::Style::indented);
   std::string text;
-  bool all_ok = true;
+  Severity worst = Severity::note;
   json.begin_object().key("files").begin_array();
   for (const std::string& input : inputs) {
     const Verdict verdict = examine(input, settings.open);
-    all_ok &= verdict.ok();
+    worst = std::max(worst, verdict.level());
     text += as_text(verdict, style);
     write_verdict(json, verdict);
   }
@@ -154,7 +192,8 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
   if (settings.output == "json") text = json.take() + "\n";
   if (const Result<void> written = deliver(text, settings); !written.ok())
     return fail(written.error());
-  return all_ok ? kSame : kTrouble;
+  if (worst == Severity::unreadable) return kTrouble;
+  return worst >= settings.fail_on ? kDifferent : kSame;
 }
 
 }  // namespace
@@ -162,7 +201,7 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
 constinit const Command commands::check = {
     .name = "check",
     .usage = "tensordiff check FILE... [options]",
-    .summary = "whole and safe? structure, checksums, non-finite values, code that was not run",
+    .summary = "check integrity and list embedded code",
     .groups = kGroups,
     .run = run,
 };

@@ -64,6 +64,28 @@ std::string read_text_attribute(hid_t object, const char* name) {
   return text.substr(0, text.find('\0'));
 }
 
+// A text of any length, of fixed or of variable size; empty where the attribute is none.
+std::string read_long_text(hid_t object, const char* name) {
+  if (H5Aexists(object, name) <= 0) return "";
+  const Handle attribute(H5Aopen(object, name, H5P_DEFAULT), H5Aclose);
+  const Handle type(H5Aget_type(attribute.id()), H5Tclose);
+  const Handle space(H5Aget_space(attribute.id()), H5Sclose);
+  if (H5Tget_class(type.id()) != H5T_STRING || H5Sget_simple_extent_npoints(space.id()) != 1)
+    return "";
+  if (H5Tis_variable_str(type.id()) > 0) {
+    char* text = nullptr;
+    if (H5Aread(attribute.id(), type.id(), &text) < 0 || !text) return "";
+    std::string copy(text);
+    H5free_memory(text);
+    return copy;
+  }
+  const std::size_t size = H5Tget_size(type.id());
+  if (size > remote_bytes()) return "";
+  std::string text(size, '\0');
+  if (H5Aread(attribute.id(), type.id(), text.data()) < 0) return "";
+  return text.substr(0, text.find('\0'));
+}
+
 // The innermost of the library's own words for what went wrong.
 herr_t on_error(unsigned, const H5E_error2_t* error, void* text) {
   if (error->desc) *static_cast<std::string*>(text) = error->desc;
@@ -82,6 +104,9 @@ class Lister {
   void visit_root() {
     const Handle root(H5Gopen2(file_, "/", H5P_DEFAULT), H5Gclose);
     if (root.ok()) visit_group(root.id(), "", 0);
+    // What Keras keeps there says how to build the model, and may hold code.
+    for (const char* name : {"model_config", "training_config"})
+      if (root.ok()) send_text(name, read_long_text(root.id(), name));
     if (remote_bytes() > remote_end())
       problem("", fmt::format("{} bytes follow the end of it", remote_bytes() - remote_end()));
   }
@@ -95,6 +120,12 @@ class Lister {
   static herr_t on_link(hid_t, const char* name, const H5L_info_t* info, void* links) {
     static_cast<std::vector<Link>*>(links)->push_back({name, info->type});
     return 0;
+  }
+
+  static void send_text(const std::string& name, std::string_view text) {
+    for (; !text.empty(); text.remove_prefix(std::min<std::size_t>(text.size(), kReadBytesMax / 2)))
+      send(Message::attribute,
+           Payload().text(name).text(text.substr(0, kReadBytesMax / 2)).bytes());
   }
 
   static void problem(const std::string& where, std::string_view message) {
@@ -283,7 +314,10 @@ class Lister {
 }  // namespace
 
 int list_datasets(const SandboxLimits& limits) {
-  if (!enter_sandbox(limits).ok()) return 1;
+  if (const Result<void> entered = enter_sandbox(limits); !entered.ok()) {
+    send(Message::no_sandbox, Payload().text(entered.error().message()).bytes());
+    return 1;
+  }
   H5open();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   H5PLset_loading_state(0);

@@ -46,6 +46,9 @@ struct Settings {
   // batch
   std::string resume;  // File that keeps what is done.
 
+  // check
+  Severity fail_on = Severity::suspicious;
+
   // git
   bool global = false;  // For all repositories of the user.
 

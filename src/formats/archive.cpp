@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "formats/detect.h"
 #include "formats/folder.h"
 #include "formats/inflate.h"
 #include "formats/limits.h"
@@ -144,6 +145,7 @@ class Collector {
       if (!is_passed_over(file.path) || is_disguised(file)) open_file(file);
     }
     if (opened_.empty()) return nothing_readable();
+    look_for_missing_parts();
     for (const ShardIndex& index : indexes_) check_shards(index, shards_of(index), catalog_);
     merge();
     make_names_unique(catalog_);
@@ -158,8 +160,18 @@ class Collector {
            by_path_->contains(std::string(path.substr(0, at)) + ".index");
   }
 
-  void problem(std::string where, std::string message) {
-    catalog_.problems.push_back({std::move(where), std::move(message)});
+  void problem(std::string where, std::string message, Severity severity = Severity::unreadable) {
+    catalog_.problems.push_back({std::move(where), std::move(message), severity});
+  }
+
+  void look_for_missing_parts() {
+    std::vector<std::string> paths;
+    std::set<std::string> indexed;
+    for (const ArchiveFile& file : files_)
+      if (!is_data_of_index(file.path)) paths.push_back(file.path);
+    for (const ShardIndex& index : indexes_)
+      indexed.insert(index.shards.begin(), index.shards.end());
+    report_missing_parts(paths, indexed, catalog_.problems);
   }
 
   void read_index(const ArchiveFile& file) {
@@ -175,11 +187,17 @@ class Collector {
   }
 
   void open_file(const ArchiveFile& file) {
-    const Input input{file.path, file.source, limits_, depth_, sibling_of(file.path)};
+    const Limits limits = limits_inside(limits_, file.source.size(), file.packed);
+    const Input input{file.path, file.source, limits, depth_, sibling_of(file.path)};
     const Result<Bytes> bytes = file.source.open();
     if (!bytes.ok()) return problem(file.path, bytes.error().message());
     Result<Catalog> opened = open_input(input);
-    if (!opened.ok()) return problem(file.path, opened.error().message());
+    // What no reader knows, under a name that promises nothing, is no part of the model.
+    const bool foreign =
+        !is_known_extension(extension_of(file.path)) && !detect(bytes.value()).ok();
+    if (!opened.ok())
+      return problem(file.path, opened.error().message(),
+                     foreign ? Severity::note : Severity::unreadable);
     if (!file.source.ready()) let_go(bytes.value(), file.source, opened.value());
     keep(file.path, std::move(opened).value());
   }
@@ -213,7 +231,7 @@ class Collector {
   void keep(const std::string& path, Catalog catalog) {
     for (const Problem& found : catalog.problems)
       problem(path.empty() || found.where.empty() ? path + found.where : path + ": " + found.where,
-              found.message);
+              found.message, found.severity);
     catalog.problems.clear();
     opened_.push_back({path, std::move(catalog)});
   }

@@ -17,6 +17,7 @@ namespace tensordiff {
 struct ArchiveFile {
   std::string path;  // Inside the archive or folder, with '/'. For names and messages only.
   ByteSource source;
+  uint64_t packed = source.size();  // Bytes that it takes in the archive.
 };
 
 // What a container was found to hold.

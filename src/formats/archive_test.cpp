@@ -91,6 +91,20 @@ TEST(Archive, ABadFileIsAProblemNotTheEnd) {
             "logo.png: it looks like PNG, which is not read\n");
 }
 
+TEST(Archive, SaysWhichShardsAreMissing) {
+  EXPECT_EQ(
+      problems({{"m-00001-of-00003.safetensors", kOne}, {"m-00003-of-00003.safetensors", kTwo}}),
+      ": 1 of 3 files of the model is missing: 'm-00002-of-00003.safetensors'\n");
+  EXPECT_EQ(problems({{"a/m-00002-of-00007.safetensors", kOne}}),
+            ": 6 of 7 files of the model are missing: 'a/m-00001-of-00007.safetensors', "
+            "'a/m-00003-of-00007.safetensors', 'a/m-00004-of-00007.safetensors', …\n");
+  EXPECT_EQ(problems({{"rank0of2.npy", kArray}}),
+            ": 1 of 2 files of the model is missing: 'rank1of2.npy'\n");
+  EXPECT_EQ(problems({{"rank_0_of_2/x.npy", kArray}, {"rank_1_of_2/x.npy", kArray}}), "");
+  EXPECT_EQ(problems({{"layer_3_of_12.npy", kArray}}), "");
+  EXPECT_EQ(problems({{"professor_3.npy", kArray}, {"3of.npy", kArray}}), "");
+}
+
 TEST(Archive, IsRefusedWhenNothingCanBeRead) {
   EXPECT_EQ(names({}), "! no tensor file in it, among 0 files");
   EXPECT_EQ(names({{"README.md", "hi"}}), "! no tensor file in it, among 1 files");

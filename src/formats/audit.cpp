@@ -1,15 +1,12 @@
 #include "formats/audit.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/text.h"
 #include "formats/detect.h"
 
 namespace tensordiff {
 namespace {
-
-namespace fs = std::filesystem;
 
 bool has_extension(const Format& format, std::string_view extension) {
   const std::vector<std::string_view> known = split(format.extensions, ' ');
@@ -40,7 +37,7 @@ void audit_member(const ArchiveFile& member, const Input& archive, std::vector<P
   const Input inside{member.path, member.source, archive.limits, archive.depth + 1, nullptr};
   for (Problem& found : audit_input(inside))
     problems.push_back({found.where.empty() ? member.path : member.path + ": " + found.where,
-                        std::move(found.message)});
+                        std::move(found.message), found.severity});
 }
 
 std::vector<Problem> audit_input(const Input& input, std::string_view name) {
@@ -58,14 +55,15 @@ std::vector<Problem> audit_input(const Input& input, std::string_view name) {
 
 std::vector<Problem> audit_model(const std::string& path, const OpenOptions& options) {
   std::vector<Problem> problems;
-  std::error_code fault;
-  if (!fs::is_directory(path, fault)) {
-    Result<Bytes> file = map_file(path);
+  const Result<Roots::Entry> found = options.roots.look(path);
+  if (!found.ok()) return problems;
+  if (!found.value().folder) {
+    Result<Bytes> file = options.roots.map(path);
     if (!file.ok()) return problems;
     return audit_input({path, ByteSource(std::move(file).value()), options.limits, 0, nullptr},
                        options.format);
   }
-  const Result<Archive> folder = walk_folder(path, options.limits);
+  const Result<Archive> folder = walk_folder(path, options);
   if (!folder.ok()) return problems;
   // At the depth of a folder's files, which is that of no archive.
   const Input around{path, ByteSource(), options.limits, -1, nullptr};

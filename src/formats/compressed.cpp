@@ -8,9 +8,6 @@
 namespace tensordiff {
 namespace {
 
-// Growth is not looked at below this: a small file of zeros may shrink to next to nothing.
-constexpr uint64_t kRatioFrom = 64ULL << 20;
-
 bool is_compressed(const Bytes& file) {
   constexpr const Format* kPacked[] = {&formats::gzip, &formats::zstd, &formats::xz,
                                        &formats::bzip2};
@@ -28,8 +25,7 @@ Result<void> Sink::add(ByteView piece) {
   const uint64_t bytes_max = limits_.expanded_bytes_max;
   if (file_.size() > bytes_max || piece.size() > bytes_max - file_.size())
     return limit_hit("expanded", fmt::format("it unpacks to more than {}", human_bytes(bytes_max)));
-  const uint64_t bytes = file_.size() + piece.size();
-  if (bytes > kRatioFrom && bytes / limits_.growth_max > packed_bytes_)
+  if (grows_too_much(file_.size() + piece.size(), packed_bytes_, limits_))
     return limit_hit("growth",
                      fmt::format("it unpacks to more than {} times its size", limits_.growth_max));
   return file_.append(piece);
@@ -41,6 +37,7 @@ Result<Catalog> open_compressed(const Input& input, Unpack unpack, std::string_v
   TRY(unpack(packed.view, sink));
   Input inside = input;
   inside.source = ByteSource(TRY(std::move(sink).finish()));
+  inside.limits = limits_inside(input.limits, inside.source.size(), packed.size());
   if (is_compressed(TRY(inside.source.open()))) return Error("compressed more than once");
   Catalog catalog = TRY(open_input(inside));
   catalog.format += ending;

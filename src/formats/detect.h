@@ -12,6 +12,6 @@ Result<const Format*> detect(const Bytes& file);
 Result<const Format*> format_named(std::string_view name);
 
 // All files in a folder and below. Mapped when somebody looks into one.
-Result<Archive> walk_folder(const std::string& folder, const Limits& limits);
+Result<Archive> walk_folder(const std::string& folder, const OpenOptions& options);
 
 }  // namespace tensordiff

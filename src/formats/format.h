@@ -11,6 +11,7 @@
 
 #include "base/byte_source.h"
 #include "base/result.h"
+#include "base/roots.h"
 #include "tensor/catalog.h"
 
 namespace tensordiff {
@@ -21,13 +22,16 @@ struct Limits {
   uint64_t pickle_bytes_max = 256ULL << 20;
   uint64_t json_bytes_max = 64ULL << 20;      // Index and config files.
   uint64_t header_bytes_max = 100'000'000;    // safetensors header, by its specification.
-  uint64_t members_max = 1'000'000;           // Of one archive.
+  uint64_t members_max = 200'000;             // Of one archive: they take some 400 MiB.
   uint64_t tensors_max = 2'000'000;           // Of one file.
   uint64_t entries_max = 1'000'000;           // Keys, and tensors, of a GGUF file.
   uint64_t string_bytes_max = 64ULL << 20;    // Of a GGUF file.
   uint64_t opcodes_max = 200'000'000;         // Of a pickle.
   uint64_t values_max = 16'000'000;           // Of a pickle, and places in its memo.
   uint64_t stack_max = 4'000'000;             // Of a pickle.
+  uint64_t structure_bytes_max = 1ULL << 30;  // Of a pickle, as a graph in memory.
+  uint64_t repeats_max = 100'000;             // Values of a pickle that are listed again.
+  uint64_t names_bytes_max = 256ULL << 20;    // All names of tensors of one pickle.
   uint64_t depth_max = 100;                   // Pickles, msgpack, ONNX, MATLAB: values in values.
   uint64_t npy_header_bytes_max = 1 << 20;    // numpy itself takes 10,000.
   uint64_t name_bytes_max = 4096;             // Of a tensor.
@@ -97,6 +101,7 @@ inline constexpr const Format* kAll[] = {
 struct OpenOptions {
   std::string_view format;  // Name of a Format to use instead of detection; empty: detect.
   Limits limits;
+  Roots roots = {};  // Which files may be opened; all unless said otherwise.
 };
 
 // Opens a file, or a folder of files, at a path the user gave.

@@ -234,10 +234,11 @@ TEST_F(SplitFiles, ThatAreMissingAreMissed) {
   write(1, shard(1).tensor({"a", {1}, kF32, f32(1)}).file());
   const Catalog catalog = open_model((folder_ / "m-00001-of-00002.gguf").string()).value();
   ASSERT_EQ(catalog.problems.size(), 2U);
-  EXPECT_EQ(catalog.problems[0].where, "m-00002-of-00002.gguf");
-  EXPECT_EQ(catalog.problems[0].message, "missing, the first of 1 of 2 files that are");
+  EXPECT_EQ(catalog.problems[0].message,
+            "1 of 2 files of the model is missing: 'm-00002-of-00002.gguf'");
   EXPECT_EQ(catalog.problems[1].message,
             "1 tensors in the files that are here, 2 in the whole model");
+  for (const Problem& found : catalog.problems) EXPECT_EQ(found.severity, Severity::missing);
 }
 
 }  // namespace

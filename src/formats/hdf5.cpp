@@ -8,11 +8,13 @@
 // A file may begin with a block of the user's: the signature is at byte 0, 512, 1024, 2048 ...
 
 #include <algorithm>
+#include <map>
 
 #include "base/sandbox.h"
 #include "base/text.h"
 #include "formats/hdf5_chunks.h"
 #include "formats/hdf5_wire.h"
+#include "formats/keras_code.h"
 #include "formats/limits.h"
 
 namespace tensordiff {
@@ -69,6 +71,9 @@ class Listing {
     bool done = false;
     while (!done) done = TRY(read_message());
     for (Dataset& dataset : datasets_) add(std::move(dataset));
+    for (const auto& [name, text] : attributes_)
+      for (Problem& found : code_in_keras(text, name))
+        catalog_.problems.push_back(std::move(found));
     make_names_unique(catalog_);
     return std::move(catalog_);
   }
@@ -100,8 +105,14 @@ class Listing {
       case Message::problem:
         catalog_.problems.push_back(TRY(hdf5::decode_problem(payload)));
         return false;
+      case Message::attribute:
+        TRY(add_attribute(payload));
+        return false;
       case Message::failed:
         return Error("not a whole HDF5 file: {}", printable(as_text(payload).substr(4)));
+      case Message::no_sandbox:
+        return Error("it runs only in a sandbox, and there is none here: {}",
+                     printable(as_text(payload).substr(4)));
       case Message::done:
         return true;
     }
@@ -125,6 +136,15 @@ class Listing {
     for (hdf5::Chunk& chunk : TRY(hdf5::decode_chunks(payload, last.shape.size())))
       last.chunks.push_back(std::move(chunk));
     return {};
+  }
+
+  Result<void> add_attribute(ByteView payload) {
+    const Problem piece = TRY(hdf5::decode_problem(payload));
+    std::string& text = attributes_[piece.where];
+    text += piece.message;
+    if (text.size() <= input_.limits.json_bytes_max) return {};
+    return limit_hit("json", fmt::format("attribute '{}' has more than {}", printable(piece.where),
+                                         human_bytes(input_.limits.json_bytes_max)));
   }
 
   bool is_matlab() const { return as_text(file_.view).starts_with("MATLAB 7.3 MAT-file"); }
@@ -155,6 +175,7 @@ class Listing {
   Bytes file_;
   Catalog catalog_;
   std::vector<Dataset> datasets_;
+  std::map<std::string, std::string> attributes_;
   uint64_t told_ = 0;
 };
 
@@ -173,7 +194,7 @@ Result<Catalog> open(const Input& input) {
 
 constinit const Format formats::hdf5 = {
     .name = "hdf5",
-    .summary = "HDF5 files, Keras weights, MATLAB 7.3; read in a process without rights",
+    .summary = "HDF5 files, Keras weights, MATLAB 7.3; read in a sandbox",
     .extensions = ".h5 .hdf5 .keras .mat",
     .recognises = recognises,
     .open = open,

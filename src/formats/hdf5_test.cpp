@@ -2,7 +2,15 @@
 // tests/data/hdf5/make.py made the files.
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
 #include <map>
 
 #include "base/json.h"
@@ -64,6 +72,40 @@ INSTANTIATE_TEST_SUITE_P(Files, Hdf5,
                          [](const auto& file) {
                            return file.param.substr(0, file.param.find('.'));
                          });
+
+TEST(Hdf5Code, OfKerasIsNamed) {
+  const Result<Catalog> catalog = open_model(hdf5_data("lambda.h5").string());
+  ASSERT_TRUE(catalog.ok()) << catalog.error().message();
+  ASSERT_EQ(catalog.value().problems.size(), 1U);
+  const Problem& found = catalog.value().problems[0];
+  EXPECT_EQ(found.where, "model_config");
+  EXPECT_EQ(found.message, "'evil' is a Lambda of marshalled Python code, which was not run");
+  EXPECT_EQ(found.severity, Severity::dangerous);
+}
+
+// On a system that does not let a process give up rights, the library is not run.
+TEST(Hdf5DeathTest, IsNotReadWithoutASandbox) {
+  const auto read_without = [] {
+    sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_SECCOMP, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program = {6, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+      _exit(99);
+    const Result<Catalog> catalog = open_model(hdf5_data("keras2.h5").string());
+    std::fputs(catalog.ok() ? "it was read" : catalog.error().message().c_str(), stderr);
+    _exit(0);
+  };
+  EXPECT_EXIT(read_without(), testing::ExitedWithCode(0),
+              "the HDF5 library: it runs only in a sandbox, and there is none here: seccomp is not "
+              "available: Invalid argument");
+}
 
 TEST(Hdf5Archive, OfKerasIsOpened) {
   const Result<Catalog> catalog = open_model(hdf5_data("model.keras").string());

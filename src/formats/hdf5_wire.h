@@ -24,8 +24,10 @@ enum class Message : uint8_t {
   dataset = 'd',  // See Dataset.
   chunks =
       'c',  // For the last dataset: for each its origin u64[rank], address, bytes u64, mask u32
-  problem = 'p',  // where, message
-  failed = 'e',   // message: the file cannot be opened
+  problem = 'p',     // where, message
+  attribute = 'a',   // name, text: a piece of an attribute of the whole file.
+  failed = 'e',      // message: the file cannot be opened
+  no_sandbox = 'n',  // message: why the library is not run at all
   done = 'z',
 };
 
@@ -85,7 +87,7 @@ std::string encode(const Dataset& dataset);
 Result<Dataset> decode(ByteView payload);
 // The chunks of one message, for a dataset of this rank.
 Result<std::vector<Chunk>> decode_chunks(ByteView payload, std::size_t rank);
-// A problem's two texts.
+// A problem's two texts, or an attribute's: where it is, and what it says.
 Result<Problem> decode_problem(ByteView payload);
 
 }  // namespace tensordiff::hdf5

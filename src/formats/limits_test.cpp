@@ -49,6 +49,20 @@ std::map<std::string_view, std::function<Excess()>> excesses() {
        [=] {
          return Excess{&formats::pickle, pickle};
        }},
+      {"structure",
+       [=] {
+         return Excess{&formats::pickle, pickle};
+       }},
+      {"names",
+       [=] {
+         return Excess{&formats::pickle,
+                       kProto2 + dict({{"one", "K\x01"}, {"two", "K\x02"}}) + "."};
+       }},
+      {"repeats",
+       [=] {
+         const std::string shared = std::string("](K\x01K\x02\x65q\x01");
+         return Excess{&formats::pickle, kProto2 + "](" + shared + "h\x01h\x01h\x01\x65."};
+       }},
       {"depth",
        [=] {
          return Excess{&formats::pickle, deep};

@@ -40,7 +40,7 @@ void open_array(const ZipMember& member, const Input& around, Catalog& catalog) 
     catalog.tensors.push_back(std::move(tensor));
   }
   for (const Problem& problem : array.value().problems)
-    catalog.problems.push_back({member.name, problem.message});
+    catalog.problems.push_back({member.name, problem.message, problem.severity});
 }
 
 Result<Catalog> open(const Input& input) {

@@ -63,57 +63,61 @@ Result<void> check_size(uint64_t bytes, const Limits& limits) {
 }
 
 // Other files in or below the folder of a file that the user named, never through a link.
-std::function<Result<ByteSource>(std::string_view)> siblings_in(const fs::path& folder) {
-  return [folder](std::string_view name) -> Result<ByteSource> {
+std::function<Result<ByteSource>(std::string_view)> siblings_in(const fs::path& folder,
+                                                                const Roots& roots) {
+  return [folder, roots](std::string_view name) -> Result<ByteSource> {
     return ByteSource(
-        TRY(map_beneath(folder.string(), name).in(fmt::format("'{}'", printable(name)))));
+        TRY(roots.map_beneath(folder.string(), name).in(fmt::format("'{}'", printable(name)))));
   };
 }
 
 // The user named one of the files of a split GGUF model: all of them, by the names they must have.
-Result<Catalog> open_split(const fs::path& path, const OpenOptions& options) {
-  const std::string stem = path.stem().string();
-  const std::string model(*model_of_shard(stem));
-  const uint64_t count = *shards_of_model(stem);
+Result<Catalog> open_split(const fs::path& path, const PartName& part, const OpenOptions& options) {
   Archive archive;
-  std::string missing;
   uint64_t bytes = 0;
-  for (uint64_t i = 1; i <= count; ++i) {
-    const std::string name = fmt::format("{}-{:05}-of-{:05}.gguf", model, i, count);
-    Result<Bytes> file = map_file((path.parent_path() / name).string());
-    if (!file.ok() && missing.empty()) missing = name;
-    if (!file.ok()) continue;
+  for (uint64_t i = 1; i <= part.count; ++i) {
+    Result<Bytes> file = options.roots.map((path.parent_path() / part.other(i)).string());
+    if (!file.ok()) continue;  // Said to be missing with the others.
     bytes += file.value().size();
-    archive.files.push_back({name, ByteSource(std::move(file).value())});
+    archive.files.push_back({part.other(i), ByteSource(std::move(file).value())});
   }
   TRY(check_size(bytes, options.limits));
-  if (!missing.empty())
-    archive.problems.push_back(
-        {missing, fmt::format("missing, the first of {} of {} files that are",
-                              count - archive.files.size(), count)});
   Catalog catalog = TRY(open_files(std::move(archive), options.limits, 0));
   catalog.format = formats::gguf.name;
   return catalog;
 }
 
-bool is_split_gguf(const fs::path& path, const Bytes& file) {
-  return shards_of_model(path.stem().string()).value_or(0) > 1 && formats::gguf.recognises(file);
+// The user named one shard: it is read alone, and the others should be there too.
+void look_for_others(const fs::path& path, const PartName& part, const Roots& roots,
+                     Catalog& catalog) {
+  std::vector<std::string> there;
+  for (uint64_t i = 0; i <= part.count; ++i)
+    if (roots.look((path.parent_path() / part.other(i)).string()).ok())
+      there.push_back(part.other(i));
+  report_missing_parts(there, {}, catalog.problems);
+  if (there.size() > 1)
+    catalog.problems.push_back(
+        {"", fmt::format("one of {} shards; the others are not read", part.count), Severity::note});
 }
 
 Result<Catalog> open_file(const std::string& path, const OpenOptions& options) {
-  const Bytes file = TRY(map_file(path));
-  if (options.format.empty() && is_split_gguf(path, file)) return open_split(path, options);
+  const Bytes file = TRY(options.roots.map(path));
+  const std::optional<PartName> part = part_name(fs::path(path).filename().string());
+  if (options.format.empty() && part && formats::gguf.recognises(file))
+    return open_split(path, *part, options);
   TRY(check_size(file.size(), options.limits));
   if (const Result<const Format*> format = detect(file); options.format.empty() && !format.ok())
     return Error("{}; the formats are: {}", format.error().message(), format_names());
   const fs::path folder = fs::path(path).parent_path();
-  const Input input{path, ByteSource(file), options.limits, 0, siblings_in(folder)};
-  return open_input(input, options.format);
+  const Input input{path, ByteSource(file), options.limits, 0, siblings_in(folder, options.roots)};
+  Catalog catalog = TRY(open_input(input, options.format));
+  if (part) look_for_others(path, *part, options.roots, catalog);
+  return catalog;
 }
 
 Result<Catalog> open_folder(const std::string& path, const OpenOptions& options) {
   if (!options.format.empty()) return Error("a folder: '--format' is for a single file");
-  Archive archive = TRY(walk_folder(path, options.limits));
+  Archive archive = TRY(walk_folder(path, options));
   Catalog catalog = TRY(open_files(std::move(archive), options.limits, 0));
   catalog.format = "folder";
   return catalog;
@@ -121,11 +125,11 @@ Result<Catalog> open_folder(const std::string& path, const OpenOptions& options)
 
 // The user named an index: only the shards it speaks of, not all of its folder.
 Result<Catalog> open_index(const std::string& path, const OpenOptions& options) {
-  const Bytes file = TRY(map_file(path));
+  const Bytes file = TRY(options.roots.map(path));
   const std::string name = fs::path(path).filename().string();
   const ShardIndex index = TRY(ShardIndex::parse(name, as_text(file.view)));
   const fs::path folder = fs::path(path).parent_path();
-  Archive archive = TRY(walk_folder(folder.empty() ? "." : folder.string(), options.limits));
+  Archive archive = TRY(walk_folder(folder.empty() ? "." : folder.string(), options));
   std::erase_if(archive.files, [&](const ArchiveFile& other) {
     return other.path != name && !index.shards.contains(other.path);
   });
@@ -148,26 +152,23 @@ Result<const Format*> detect(const Bytes& file) {
   return unknown_format(file.view);
 }
 
-// Mapped when somebody looks into it. Links to files are followed, for a folder the user named is
-// the user's own (model caches are made of links); links to folders are not, for they can go round.
-Result<Archive> walk_folder(const std::string& folder, const Limits& limits) {
+// Mapped when somebody looks into it.
+Result<Archive> walk_folder(const std::string& folder, const OpenOptions& options) {
   Archive archive;
   uint64_t bytes = 0;
-  std::error_code fault;
-  fs::recursive_directory_iterator entries(folder, fault);
-  for (; !fault && entries != fs::recursive_directory_iterator(); entries.increment(fault)) {
-    std::error_code ignored;
-    const uint64_t size = entries->is_regular_file(ignored) ? entries->file_size(ignored) : 0;
-    if (!entries->is_regular_file(ignored)) continue;
-    const std::string path = entries->path().string();
-    archive.files.push_back({entries->path().lexically_relative(folder).generic_string(),
-                             ByteSource(size, [path] { return map_file(path); })});
-    bytes += size;
-    if (archive.files.size() > limits.members_max)
-      return limit_hit("members", fmt::format("more than {} files", limits.members_max));
-  }
-  if (fault) return Error("cannot list the folder: {}", fault.message());
-  TRY(check_size(bytes, limits));
+  const uint64_t most = options.limits.members_max;
+  const auto roots = std::make_shared<const Roots>(options.roots);
+  TRY(roots->walk(folder, [&](Roots::Entry entry) {
+    std::string path = (fs::path(folder) / entry.name).string();
+    bytes += entry.bytes;
+    archive.files.push_back(
+        {std::move(entry.name),
+         ByteSource(entry.bytes, [roots, path = std::move(path)] { return roots->map(path); })});
+    return archive.files.size() <= most;
+  }));
+  if (archive.files.size() > most)
+    return limit_hit("members", fmt::format("more than {} files", most));
+  TRY(check_size(bytes, options.limits));
   std::ranges::sort(archive.files, {}, &ArchiveFile::path);
   return archive;
 }
@@ -187,18 +188,23 @@ Result<Catalog> open_input(const Input& input, std::string_view name) {
 
 Result<Catalog> open_model(const std::string& path, const OpenOptions& options) {
   if (path == "-") return Error("reading from standard input is not supported");
-  std::error_code fault;
-  const fs::file_status status = fs::status(path, fault);
-  if (!fs::exists(status)) return Error("{}: no such file or folder", printable(path));
-  Result<Catalog> catalog = fs::is_directory(status) ? open_folder(path, options)
-                            : is_shard_index(path)   ? open_index(path, options)
-                                                     : open_file(path, options);
+  const Result<Roots::Entry> found = options.roots.look(path);
+  if (!found.ok()) return Error("{}: {}", printable(path), found.error().message());
+  const bool is_folder = found.value().folder;
+  Result<Catalog> catalog = is_folder              ? open_folder(path, options)
+                            : is_shard_index(path) ? open_index(path, options)
+                                                   : open_file(path, options);
   if (!catalog.ok()) return std::move(catalog).error().in(printable(path));
   catalog.value().path = path;
   read_places(catalog.value());
-  if (const std::optional<std::string> config = companion(path, "config.json"))
-    if (Result<Bytes> bytes = map_file(*config); bytes.ok())
-      add_config(ByteSource(std::move(bytes).value()), options.limits, catalog.value());
+  catalog.value().beside = [path, roots = options.roots](std::string_view name) -> Result<Bytes> {
+    const std::optional<std::string> place = companion(path, name);
+    if (!place) return Error("{}: no such file belongs to the input", printable(name));
+    return roots.map(*place);
+  };
+  std::ranges::stable_sort(catalog.value().problems, std::greater(), &Problem::severity);
+  if (Result<Bytes> config = catalog.value().beside("config.json"); config.ok())
+    add_config(ByteSource(std::move(config).value()), options.limits, catalog.value());
   return catalog;
 }
 

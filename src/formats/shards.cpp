@@ -16,6 +16,21 @@ std::string folder_of(std::string_view path) {
   return std::string(path.substr(0, slash == std::string_view::npos ? 0 : slash + 1));
 }
 
+constexpr std::size_t kCountDigitsMax = 5;  // As Hugging Face and GGUF write it: "-of-00003".
+constexpr std::size_t kMissingShown = 3;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_joint(char c) { return c == '-' || c == '_' || c == '.'; }
+
+// Whether the word before a number says that files are parts of one thing. After any other word it
+// may be anything: "layer_3_of_12" is one of twelve layers, and need not have been saved.
+bool speaks_of_parts(std::string_view before) {
+  while (!before.empty() && is_joint(before.back())) before.remove_suffix(1);
+  constexpr std::string_view kWords[] = {"rank", "shard", "part", "split"};
+  const std::string text = lower(before);
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return text.ends_with(word); });
+}
+
 bool is_plain_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
@@ -32,11 +47,75 @@ std::optional<std::string_view> model_of_shard(std::string_view stem) {
   return stem.substr(0, dash);
 }
 
-std::optional<uint64_t> shards_of_model(std::string_view stem) {
-  const std::optional<std::string_view> model = model_of_shard(stem);
-  if (!model) return std::nullopt;
-  const std::string count(stem.substr(stem.rfind('-') + 1));
-  return count.size() > 6 ? 0 : std::stoull(count);
+std::string PartName::other(uint64_t part) const {
+  return fmt::format("{}{:0{}}{}", before, part, digits, after);
+}
+
+std::optional<PartName> part_name(std::string_view name) {
+  for (std::size_t of = name.find("of"); of != std::string_view::npos;
+       of = name.find("of", of + 1)) {
+    std::size_t end = of;
+    while (end > 0 && is_joint(name[end - 1])) --end;
+    std::size_t begin = end;
+    while (begin > 0 && is_digit(name[begin - 1])) --begin;
+    std::size_t from = of + 2;
+    while (from < name.size() && is_joint(name[from])) ++from;
+    std::size_t upto = from;
+    while (upto < name.size() && is_digit(name[upto])) ++upto;
+    const std::size_t digits = end - begin, count_digits = upto - from;
+    if (digits == 0 || digits > kCountDigitsMax || count_digits == 0 ||
+        count_digits > kCountDigitsMax)
+      continue;
+    PartName part{std::string(name.substr(0, begin)), std::string(name.substr(end)), 0, 0, digits};
+    const bool shard = part.before.ends_with('-') && part.after.starts_with("-of-");
+    if (!shard && !speaks_of_parts(part.before)) continue;
+    part.number = std::stoull(std::string(name.substr(begin, digits)));
+    part.count = std::stoull(std::string(name.substr(from, count_digits)));
+    if (part.count > 1 && part.number <= part.count) return part;
+  }
+  return std::nullopt;
+}
+
+void report_missing_parts(const std::vector<std::string>& paths,
+                          const std::set<std::string>& indexed, std::vector<Problem>& problems) {
+  struct Group {
+    PartName part;
+    std::set<uint64_t> numbers;
+    bool indexed = false;
+  };
+  std::map<std::string, Group> groups;  // By the name of part 0, with the folder it is in.
+  for (const std::string& path : paths) {
+    // A folder may be a part as well: "rank_0_of_2/model.pt".
+    for (std::size_t begin = 0; begin < path.size();) {
+      const std::size_t end = std::min(path.find('/', begin), path.size());
+      if (std::optional<PartName> part = part_name(path.substr(begin, end - begin))) {
+        part->before.insert(0, path, 0, begin);
+        Group& group = groups.try_emplace(part->other(0), Group{*part, {}, false}).first->second;
+        group.numbers.insert(part->number);
+        group.indexed = group.indexed || indexed.contains(path);
+      }
+      begin = end + 1;
+    }
+  }
+  for (const auto& [name, group] : groups) {
+    const PartName& part = group.part;
+    // Shards count from 1, ranks from 0; of ranks the last is then one less than how many.
+    const bool from_zero = group.numbers.contains(0) ||
+                           (!group.numbers.contains(part.count) && !part.after.starts_with("-of-"));
+    std::string missing;
+    uint64_t count = 0;
+    for (uint64_t i = from_zero ? 0 : 1; i < part.count + (from_zero ? 0 : 1); ++i) {
+      if (group.numbers.contains(i)) continue;
+      if (++count <= kMissingShown)
+        missing += fmt::format("{}'{}'", count > 1 ? ", " : "", printable(part.other(i)));
+    }
+    if (count == 0 || group.indexed) continue;
+    problems.push_back(
+        {"",
+         fmt::format("{} of {} files of the model {} missing: {}{}", count, part.count,
+                     count == 1 ? "is" : "are", missing, count > kMissingShown ? ", …" : ""),
+         Severity::missing});
+  }
 }
 
 void check_split(Catalog& catalog) {
@@ -44,9 +123,11 @@ void check_split(Catalog& catalog) {
   if (promised == catalog.metadata.end()) return;
   const std::string found = fmt::format("{}", catalog.tensors.size());
   if (promised->value != found)
-    catalog.problems.push_back({"", fmt::format("{} tensors in the files that are here, {} in the "
-                                                "whole model",
-                                                found, printable(promised->value, 40))});
+    catalog.problems.push_back({"",
+                                fmt::format("{} tensors in the files that are here, {} in the "
+                                            "whole model",
+                                            found, printable(promised->value, 40)),
+                                Severity::missing});
 }
 
 bool is_shard_index(std::string_view path) { return path.ends_with(kIndexEnding); }
@@ -97,12 +178,15 @@ void check_shards(const ShardIndex& index, std::vector<Shard*> shards, Catalog& 
   for (const std::string& shard : index.shards)
     if (!read.contains(shard))
       catalog.problems.push_back(
-          {index.path, fmt::format("shard '{}' is missing or unreadable", printable(shard))});
+          {index.path, fmt::format("shard '{}' is missing or unreadable", printable(shard)),
+           Severity::missing});
   for (const auto& [name, shard] : index.shard_of) {
     if (found.contains(name)) continue;
     const std::string fault = fmt::format("not found in '{}', where the index has it", shard);
     if (read.contains(shard))
-      catalog.problems.push_back({index.path, fmt::format("tensor '{}': {}", name, fault)});
+      catalog.problems.push_back({index.path,
+                                  fmt::format("tensor '{}': {}", printable(name), fault),
+                                  Severity::unreadable});
     catalog.tensors.push_back(broken_tensor(name, fault));
   }
 }

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tensor/catalog.h"
 
@@ -16,8 +17,20 @@ namespace tensordiff {
 // The stem of the model that a shard's stem belongs to: "model" for "model-00001-of-00003".
 std::optional<std::string_view> model_of_shard(std::string_view stem);
 
-// How many shards "model-00002-of-00003" says there are; nothing where it is no shard.
-std::optional<uint64_t> shards_of_model(std::string_view stem);
+// A name that says which part of how many it is: "model-00001-of-00003.gguf", "tp_rank_0_of_4".
+struct PartName {
+  std::string before, after;  // Of the number: "model-" and "-of-00003.gguf".
+  uint64_t number = 0, count = 0;
+  std::size_t digits = 0;
+
+  std::string other(uint64_t part) const;  // The name of another part of the same.
+};
+std::optional<PartName> part_name(std::string_view name);
+
+// Says which parts are not among these paths, of those whose names say how many there are. What an
+// index speaks of is left out: it knows better.
+void report_missing_parts(const std::vector<std::string>& paths,
+                          const std::set<std::string>& indexed, std::vector<Problem>& problems);
 
 // Says so where the shards of a GGUF model do not hold as many tensors as the first one promises.
 void check_split(Catalog& catalog);

@@ -317,6 +317,11 @@ Result<ZipArchive> read_zip(const Bytes& file, const Limits& limits) {
     if (entry.fault.empty()) entry.fault = locate(file.view, directory, entry);
   mark_overlaps(entries);
   mark_duplicates(entries);
+  for (Entry& entry : entries)
+    if (entry.fault.empty() && grows_too_much(entry.bytes, entry.packed_bytes, limits))
+      entry.fault = limit_hit("growth", fmt::format("it unpacks to more than {} times its size",
+                                                    limits.growth_max))
+                        .message();
 
   uint64_t expanded = 0;
   for (const Entry& entry : entries) {
@@ -329,12 +334,16 @@ Result<ZipArchive> read_zip(const Bytes& file, const Limits& limits) {
       archive.problems.push_back(
           {entry.name, "its flags say that it is encrypted; it is read as if it were not"});
     if (entry.method != kStored && entry.fault.empty()) expanded += entry.bytes;
+    if (grows_too_much(expanded, file.size(), limits))
+      return limit_hit(
+          "growth",
+          fmt::format("zip: its members unpack to more than {} times its size", limits.growth_max));
     if (expanded > limits.expanded_bytes_max)
       return limit_hit("expanded", fmt::format("zip: its members expand to more than {}",
                                                human_bytes(limits.expanded_bytes_max)));
     archive.by_name.try_emplace(entry.name, archive.members.size());
-    archive.members.push_back(
-        {entry.name, source_of(file, entry), entry.method == kStored, entry.crc32});
+    archive.members.push_back({entry.name, source_of(file, entry), entry.method == kStored,
+                               entry.packed_bytes, entry.crc32});
   }
   return archive;
 }
@@ -345,7 +354,7 @@ std::vector<Problem> audit_zip(const Bytes& file, const Limits& limits) {
   std::vector<Problem> problems;
   for (const ZipMember& member : archive.value().members)
     if (const Result<void> sum = verify_checksum(member); !sum.ok())
-      problems.push_back({member.name, sum.error().message()});
+      problems.push_back({member.name, sum.error().message(), Severity::unreadable});
   std::vector<Problem> known;  // Opening says these.
   const Result<Directory> directory = read_end(file.view, known);
   Result<std::vector<Entry>> entries = read_directory(file.view, directory.value(), limits);

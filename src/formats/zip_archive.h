@@ -18,8 +18,9 @@ namespace tensordiff {
 struct ZipMember {
   std::string name;
   ByteSource source;
-  bool stored = true;  // Not compressed: the source lies in the file as it is.
-  uint32_t crc32 = 0;  // As recorded. Writers may leave it 0 for stored members.
+  bool stored = true;   // Not compressed: the source lies in the file as it is.
+  uint64_t packed = 0;  // Bytes that it takes in the file.
+  uint32_t crc32 = 0;   // As recorded. Writers may leave it 0 for stored members.
 };
 
 struct ZipArchive {

@@ -8,6 +8,7 @@ namespace tensordiff {
 namespace {
 
 using test_files::deflated;
+using test_files::input;
 using test_files::stored;
 using test_files::u32;
 using test_files::u64;
@@ -268,6 +269,35 @@ TEST(ZipArchive, MembersThatShareBytesOrANameAreRefusedAndTheRestIsRead) {
   EXPECT_EQ(text_of(overlap.value().members[0]), "! it shares bytes with 'y'");
   EXPECT_EQ(text_of(overlap.value().members[1]), "! it shares bytes with 'x'");
   EXPECT_EQ(text_of(overlap.value().members[2]), "3");
+}
+
+// Zeros shrink a thousandfold. The limit holds for one member, and for all of them together.
+TEST(ZipArchive, HoldsTheLimitOnGrowth) {
+  const std::string zeros(std::size_t{65} << 20, '\0');
+  const std::string one = zip({deflated("zeros", zeros)});
+  Limits limits;
+  EXPECT_TRUE(read_zip(bytes_of(one), limits).value().members[0].source.open().ok());
+  limits.growth_max = 500;
+  const ZipArchive archive = read_zip(bytes_of(one), limits).value();
+  EXPECT_EQ(archive.members[0].source.open().error().message(),
+            "it unpacks to more than 500 times its size, the limit; --limit growth=N raises it");
+  const std::string half(std::size_t{40} << 20, '\0');
+  const std::string two = zip({deflated("a", half), deflated("b", half)});
+  EXPECT_EQ(read_zip(bytes_of(two), limits).error().message(),
+            "zip: its members unpack to more than 500 times its size, the limit; --limit growth=N "
+            "raises it");
+}
+
+// Archives in archives do not multiply the growth: a zip of zips of zeros.
+TEST(ZipArchive, HoldsTheLimitOnGrowthThroughArchives) {
+  const std::string inner = zip({deflated("zeros.npy", std::string(std::size_t{65} << 20, '\0'))});
+  const std::string outer = zip({deflated("inner.zip", inner)});
+  EXPECT_LT(outer.size(), 2000U) << "a zip of zeros is nearly all zeros";
+  const Result<Catalog> catalog = formats::zip.open(input(outer));
+  ASSERT_TRUE(catalog.ok()) << catalog.error().message();
+  ASSERT_EQ(catalog.value().tensors.size(), 1U);
+  EXPECT_NE(catalog.value().tensors[0].fault.find("--limit growth=N raises it"), std::string::npos)
+      << catalog.value().tensors[0].fault;
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ void write_problems(JsonWriter& json, const std::vector<Problem>& problems) {
   json.begin_array();
   for (const Problem& problem : problems) {
     json.begin_object().member("where", problem.where);
-    json.member("message", problem.message).end_object();
+    json.member("message", problem.message);
+    json.member("severity", name_of(problem.severity)).end_object();
   }
   json.end_array();
 }

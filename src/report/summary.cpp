@@ -36,7 +36,10 @@ Summary summarise(const Report& report) {
   summary.incomparable = count_of(report, Status::incomparable);
   summary.error = count_of(report, Status::error);
 
-  bool faulty = summary.error > 0, differs = false, known = false;
+  const auto missing = [](const Problem& problem) { return problem.severity == Severity::missing; };
+  bool faulty = summary.error > 0 || std::ranges::any_of(report.a.problems, missing) ||
+                std::ranges::any_of(report.b.problems, missing);
+  bool differs = false, known = false;
   const auto note = [&](std::optional<Novelty> novelty) {
     (novelty == Novelty::known ? known : differs) = true;
   };

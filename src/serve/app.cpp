@@ -47,15 +47,35 @@ std::vector<std::string> roots_of(const ServeOptions& options) {
   return options.inputs.empty() ? std::vector<std::string>{"."} : options.inputs;
 }
 
+// What sources are read from: the roots, the inputs of the command line, and what the server itself
+// keeps: uploads and the demo. Only the roots are for clients to choose from.
+Result<Roots> readable(const ServeOptions& options, const Roots& roots, const fs::path& state) {
+  std::vector<std::string> own = options.inputs;
+  for (const char* name : {"uploads", "demo"}) {
+    own.push_back((state / name).string());
+    std::error_code fault;
+    fs::create_directories(own.back(), fault);
+  }
+  Roots all = TRY(Roots::make(own));
+  all.add(roots);
+  return all;
+}
+
+OpenOptions open_beneath(OpenOptions options, Roots roots) {
+  options.roots = std::move(roots);
+  return options;
+}
+
 }  // namespace
 
-App::App(ServeOptions chosen, Guard guarded, Roots allowed, StateFolder kept, Store opened_store)
+App::App(ServeOptions chosen, Guard guarded, Roots allowed, Roots read, StateFolder kept,
+         Store opened_store)
     : options(std::move(chosen)),
       guard(std::move(guarded)),
       roots(std::move(allowed)),
       folder(std::move(kept)),
       store(std::move(opened_store)),
-      sources(store, options.open),
+      sources(store, open_beneath(options.open, std::move(read))),
       sessions(store, sources, jobs),
       uploads(store, folder.path() / "uploads", options.upload_limit) {}
 
@@ -65,8 +85,9 @@ Result<std::unique_ptr<App>> App::make(const ServeOptions& options, Guard guard)
   Roots roots = TRY(Roots::make(roots_of(options)));
   StateFolder folder = TRY(StateFolder::open(options.state));
   Store store = TRY(Store::open((folder.path() / "sessions.db").string()));
-  std::unique_ptr<App> app(
-      new App(options, std::move(guard), std::move(roots), std::move(folder), std::move(store)));
+  Roots read = TRY(readable(options, roots, folder.path()));
+  std::unique_ptr<App> app(new App(options, std::move(guard), std::move(roots), std::move(read),
+                                   std::move(folder), std::move(store)));
   TRY(app->sources.load());
   TRY(app->sessions.load());
   TRY(app->uploads.load());

@@ -59,7 +59,8 @@ class App {
   std::vector<std::string> flask_sessions;
 
  private:
-  App(ServeOptions chosen, Guard guarded, Roots allowed, StateFolder kept, Store opened_store);
+  App(ServeOptions chosen, Guard guarded, Roots allowed, Roots read, StateFolder kept,
+      Store opened_store);
   Response answer(const Request& request);
 
   // So many requests are worked on at once; the others wait. Not a std::counting_semaphore: that of

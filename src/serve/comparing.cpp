@@ -78,7 +78,7 @@ std::string Sessions::files_of(const Settings& settings) {
   for (const auto* side : {&settings.a, &settings.b}) {
     for (const std::string& id : *side) {
       const SourcePtr source = sources_.find(id);
-      files.add(source ? source->fingerprint() : "");
+      files.add(source ? source->fingerprint(sources_.options().roots) : "");
     }
   }
   return files.text();

@@ -51,7 +51,7 @@ std::string source_events(App& app, const Session& session, uint64_t rev) {
   for (const auto* side : {&settings.a, &settings.b}) {
     for (const std::string& id : *side) {
       const SourcePtr source = app.sources.find(id);
-      const std::string_view state = source ? source->state() : "gone";
+      const std::string_view state = source ? source->state(app.sources.options().roots) : "gone";
       if (state == "ready") continue;
       JsonWriter json;
       json.begin_object().member("id", id).member("state", state).end_object();

@@ -92,22 +92,22 @@ Reply get_health(const Call& call) {
 Reply get_fs(const Call& call) {
   const Roots& roots = call.app.roots;
   const std::string dir(call.query.text("dir"));
-  Roots::Listing listing;
+  Listing listing;
   Roots::Found found;
   if (dir.empty()) {
-    listing = roots.list_roots();
+    listing = list_roots(roots);
   } else {
     found = roots.find(dir);
     if (found.outside) return outside(dir, roots);
     if (found.path.empty()) return problem(404, fmt::format("there is no '{}'", printable(dir)));
-    listing = TRY(roots.list(found.path, std::string(call.query.text("prefix"))));
+    listing = TRY(list_folder(roots, found.path, std::string(call.query.text("prefix"))));
   }
   JsonWriter json;
   json.begin_object().member("dir", found.path.string()).key("parent");
   const fs::path parent = found.path.parent_path();
   !dir.empty() && roots.contains(parent) ? json.value(parent.string()) : json.null();
   json.key("entries").begin_array();
-  for (const Roots::Entry& entry : listing.entries) {
+  for (const Listing::Entry& entry : listing.entries) {
     json.begin_object().member("name", entry.name).member("path", entry.path);
     json.member("kind", entry.folder ? "folder" : "file").member("bytes", entry.bytes);
     json.member("format", entry.folder ? std::nullopt : format_by_name(entry.name)).end_object();
@@ -136,8 +136,6 @@ Reply post_source(const Call& call) {
   if (found.outside) return outside(path, roots);
   if (found.path.empty())
     return problem(404, fmt::format("there is no file or folder '{}'", printable(path)));
-  if (const Result<void> links = roots.check_links(found.path); !links.ok())
-    return problem(403, links.error().message());
   const Result<SourcePtr> source =
       call.app.sources.open(found.path.string(), found.path.filename().string(), false);
   if (!source.ok()) return problem(422, source.error().message());

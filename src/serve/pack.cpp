@@ -120,7 +120,7 @@ void all(Box& box, Fields&... fields) {
 
 template <class Box>
 void field(Box& box, Problem& problem) {
-  all(box, problem.where, problem.message);
+  all(box, problem.where, problem.message, problem.severity);
 }
 
 template <class Box>
@@ -219,10 +219,13 @@ bool makes_sense(const Report& report) {
            std::ranges::all_of(row.notes, known_note) &&
            row.verdict.value_or(Verdict::bug) <= Verdict::bug;
   };
+  const auto known = [](const Problem& problem) { return problem.severity <= Severity::missing; };
   return std::ranges::all_of(report.findings, inside) &&
          std::ranges::all_of(report.next_divergences, inside) &&
          (!report.first_divergence || inside(*report.first_divergence)) &&
-         std::ranges::all_of(report.pairs, sound);
+         std::ranges::all_of(report.pairs, sound) &&
+         std::ranges::all_of(report.a.problems, known) &&
+         std::ranges::all_of(report.b.problems, known);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "serve/sources.h"
 
 #include <malloc.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -29,25 +28,31 @@ struct FileFacts {
   auto operator<=>(const FileFacts&) const = default;
 };
 
-std::vector<FileFacts> files_of(const std::string& path) {
+std::vector<FileFacts> files_of(const std::string& path, const Roots& roots) {
   std::vector<FileFacts> files;
-  const auto add = [&](const std::string& file, std::string name) {
-    struct stat facts {};
-    if (stat(file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
-    const auto time = static_cast<uint64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 +
-                      static_cast<uint64_t>(facts.st_mtim.tv_nsec);
-    files.push_back({std::move(name), static_cast<uint64_t>(facts.st_size), time});
-  };
-  std::error_code fault;
-  if (!fs::is_directory(path, fault)) {
-    add(path, "");
-    return files;
-  }
-  fs::recursive_directory_iterator entries(path, fault);
-  for (; !fault && entries != fs::recursive_directory_iterator(); entries.increment(fault))
-    add(entries->path().string(), entries->path().lexically_relative(path).string());
+  const Result<Roots::Entry> entry = roots.look(path);
+  if (!entry.ok()) return files;
+  if (!entry.value().folder) return {{"", entry.value().bytes, entry.value().time}};
+  const Result<void> walked = roots.walk(path, [&](Roots::Entry file) {
+    files.push_back({std::move(file.name), file.bytes, file.time});
+    return true;
+  });
+  if (!walked.ok()) return {};
   std::ranges::sort(files);
   return files;
+}
+
+// Tells whether files changed: their names, sizes and times. Empty where there is nothing.
+std::string fingerprint_of(const std::string& path, const Roots& roots) {
+  const std::vector<FileFacts> files = files_of(path, roots);
+  if (files.empty()) return "";
+  Hash hash;
+  for (const FileFacts& file : files) {
+    hash.add(file.name);
+    hash.add(file.size);
+    hash.add(file.time);
+  }
+  return hash.text();
 }
 
 }  // namespace
@@ -75,23 +80,10 @@ void Hash::add(uint64_t number) {
 
 std::string Hash::text() const { return fmt::format("{:016x}", state_); }
 
-std::string fingerprint_of(const std::string& path) {
-  const std::vector<FileFacts> files = files_of(path);
-  if (files.empty()) return "";
-  Hash hash;
-  for (const FileFacts& file : files) {
-    hash.add(file.name);
-    hash.add(file.size);
-    hash.add(file.time);
-  }
-  return hash.text();
-}
-
 Result<Source::Opened> Source::load(const OpenOptions& options) {
   Opened opened;
-  const std::vector<FileFacts> files = files_of(path_);
-  opened.files = files.size();
-  opened.fingerprint = fingerprint_of(path_);
+  opened.files = files_of(path_, options.roots).size();
+  opened.fingerprint = fingerprint_of(path_, options.roots);
   Result<Catalog> read = open_model(path_, options);
   if (!read.ok()) {
     // Errors speak of the name that the user knows, not of where an upload lies.
@@ -121,7 +113,8 @@ Result<Source::Opened> Source::open(const OpenOptions& options) {
 
 Result<Source::Opened> Source::reopen(const OpenOptions& options) {
   const std::lock_guard lock(mutex_);
-  if (opened_.catalog && opened_.fingerprint == fingerprint_of(path_)) return opened_;
+  if (opened_.catalog && opened_.fingerprint == fingerprint_of(path_, options.roots))
+    return opened_;
   seen_at_ = {};
   return load(options);
 }
@@ -137,18 +130,18 @@ void Source::let_go() {
   if (opened_.tensors > kTensorsKept) opened_.catalog.reset();
 }
 
-std::string Source::fingerprint() {
+std::string Source::fingerprint(const Roots& roots) {
   const std::lock_guard lock(mutex_);
   const auto now = std::chrono::steady_clock::now();
   if (now - seen_at_ > kLookAgain) {
-    seen_ = fingerprint_of(path_);
+    seen_ = fingerprint_of(path_, roots);
     seen_at_ = now;
   }
   return seen_;
 }
 
-std::string_view Source::state() {
-  const std::string now = fingerprint();
+std::string_view Source::state(const Roots& roots) {
+  const std::string now = fingerprint(roots);
   if (now.empty()) return "gone";
   const std::lock_guard lock(mutex_);
   return !opened_.fingerprint.empty() && opened_.fingerprint != now ? "stale" : "ready";
@@ -205,7 +198,7 @@ void write_source(JsonWriter& json, Source& source, const OpenOptions& options) 
   json.begin_object().member("id", source.id()).member("name", source.name());
   json.member("kind", source.upload() ? "upload" : "path").key("path");
   source.upload() ? json.null() : json.value(source.path());
-  const std::string_view state = source.state();
+  const std::string_view state = source.state(options.roots);
   const Result<Source::Opened> facts = source.facts(options);
   if (!facts.ok()) {
     for (const char* key : {"format", "files", "bytes", "tensors", "elements"})
@@ -229,6 +222,7 @@ Catalog merged(const std::vector<Source::Opened>& parts) {
     const Catalog& more = *part.catalog;
     catalog.format = parts.size() == 1 ? more.format : "several";
     catalog.path += (catalog.path.empty() ? "" : ", ") + more.path;
+    if (parts.size() == 1) catalog.beside = more.beside;
     catalog.tensors.reserve(catalog.tensors.size() + more.tensors.size());
     for (Tensor tensor : more.tensors) {
       // A file that holds just one tensor gives it its name, as in a folder.
@@ -237,7 +231,8 @@ Catalog merged(const std::vector<Source::Opened>& parts) {
     }
     for (const Problem& problem : more.problems)
       catalog.problems.push_back(
-          {parts.size() == 1 ? problem.where : more.path + ": " + problem.where, problem.message});
+          {parts.size() == 1 ? problem.where : more.path + ": " + problem.where, problem.message,
+           problem.severity});
     catalog.metadata.insert(catalog.metadata.end(), more.metadata.begin(), more.metadata.end());
   }
   make_names_unique(catalog);

@@ -1,7 +1,8 @@
 // The inputs that the server has open: files and folders beneath the roots, and uploads.
 //
 // A source is a path. What it holds is read when it is needed and kept; when the files change on
-// disk the source is stale until somebody asks to open it again.
+// disk the source is stale until somebody asks to open it again. Whatever is read is read beneath
+// the roots of this run, also where an earlier run with other roots made the source.
 
 #pragma once
 
@@ -18,9 +19,6 @@
 #include "serve/store.h"
 
 namespace tensordiff::serve {
-
-// Tells whether files changed: their names, sizes and times. Empty where there is nothing.
-std::string fingerprint_of(const std::string& path);
 
 // Very many tensors leave freed memory in pieces everywhere: back to the system with it.
 void give_back_memory();
@@ -62,8 +60,8 @@ class Source {
   // Somebody has a copy of its tensors. Where there are very many, one is enough.
   void let_go();
   // Its files as they are now; looks at the disk at most once a second.
-  std::string fingerprint();
-  std::string_view state();  // "ready", "stale", "gone"
+  std::string fingerprint(const Roots& roots);
+  std::string_view state(const Roots& roots);  // "ready", "stale", "gone"
 
  private:
   Result<Opened> load(const OpenOptions& options);

@@ -5,6 +5,12 @@
 
 namespace tensordiff {
 
+std::string_view name_of(Severity severity) {
+  constexpr std::string_view kNames[] = {"note", "suspicious", "dangerous", "unreadable",
+                                         "missing"};
+  return kNames[static_cast<std::size_t>(severity)];
+}
+
 uint64_t Catalog::elements() const {
   uint64_t sum = 0;
   for (const Tensor& tensor : tensors) sum += tensor.elements();

@@ -2,18 +2,31 @@
 
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/tensor.h"
 
 namespace tensordiff {
 
+// How much a problem matters, in rising order.
+enum class Severity : uint8_t {
+  note,        // Worth knowing, and harmless.
+  suspicious,  // Not as a file of its kind should be: stray bytes, unknown names of code.
+  dangerous,   // Code that acts if another program loads the file.
+  unreadable,  // A part that cannot be read.
+  missing,     // A file of the model that is not there.
+};
+std::string_view name_of(Severity severity);
+
 // Something in the input that is not as it should be but does not stop the reading: a member that
 // cannot be opened, a code reference that was not run, a checksum that does not match.
 struct Problem {
   std::string where;
   std::string message;
+  Severity severity = Severity::suspicious;
 };
 
 // What a file says about itself beside its tensors.
@@ -28,6 +41,9 @@ struct Catalog {
   std::vector<Tensor> tensors;  // In the order of the file; names are unique.
   std::vector<Problem> problems;
   std::vector<Metadata> metadata;
+  // A file beside the input, or in it where it is a folder, by a name that this program knows, such
+  // as "config.json". Nothing where the input is no file.
+  std::function<Result<Bytes>(std::string_view name)> beside = nullptr;
 
   uint64_t elements() const;
   uint64_t bytes() const;

@@ -1,4 +1,5 @@
-// The names of code that a pickle holds. They are told and never looked up.
+// The names of code that a pickle holds. They are told and never looked up; those that are known to
+// be harmless (danger.h) are not told.
 
 #pragma once
 
@@ -14,7 +15,7 @@ struct CodeOrigin {
   bool scripted = false;  // TorchScript: __torch__.* are classes of the archive itself.
 };
 
-// One Problem for each name of code in a pickle.
+// One Problem for each name of code in a pickle, the most dangerous first.
 void report_names(const Graph& graph, const CodeOrigin& origin, std::vector<Problem>& problems);
 
 // The same for a pickle and the torch files inside it.

@@ -25,6 +25,21 @@ TEST(Code, IsCountedWhereThereIsMuch) {
   EXPECT_TRUE(all.ends_with("'m.f99', which was not run | and references to 3 more names")) << all;
 }
 
+// What is known to be harmless is not told; what is known to act is told first.
+TEST(Code, IsToldByWhatItDoes) {
+  const std::string names = "](" + global("torch.nn.modules.linear", "Linear") +
+                            global("collections", "OrderedDict") + global("datetime", "datetime") +
+                            global("m", "f") + global("__builtin__", "eval") +
+                            global("torch._utils", "_rebuild_tensor_v2") + "e";
+  const Catalog catalog = formats::pickle.open(input(kProto2 + names + ".")).value();
+  ASSERT_EQ(catalog.problems.size(), 2U);
+  EXPECT_EQ(catalog.problems[0].message,
+            "holds a reference to '__builtin__.eval', which was not run");
+  EXPECT_EQ(catalog.problems[0].severity, Severity::dangerous);
+  EXPECT_EQ(catalog.problems[1].message, "holds a reference to 'm.f', which was not run");
+  EXPECT_EQ(catalog.problems[1].severity, Severity::suspicious);
+}
+
 // The classes of a TorchScript archive are in the archive; elsewhere the same name is code.
 TEST(Code, OfAScriptIsItsOwn) {
   const std::string object = global("__torch__.Net", "Net") + ")\x81}b";

@@ -172,16 +172,20 @@ constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
 
 }  // namespace
 
+std::string usual_spelling(std::string_view global) {
+  std::string spelled(global);
+  for (const auto& [other, ours] : kSpellings)
+    if (global.starts_with(other)) spelled = std::string(ours).append(global.substr(other.size()));
+  return spelled;
+}
+
 const DataName& data_name(std::string_view global) {
   static const auto table = [] {
     std::unordered_map<std::string_view, const DataName*> rows;
     for (const DataName& row : kNames) rows.emplace(row.name, &row);
     return rows;
   }();
-  std::string spelled(global);
-  for (const auto& [other, ours] : kSpellings)
-    if (global.starts_with(other)) spelled = std::string(ours).append(global.substr(other.size()));
-  const auto found = table.find(spelled);
+  const auto found = table.find(usual_spelling(global));
   return found == table.end() ? kUnknown : *found->second;
 }
 

@@ -59,6 +59,9 @@ struct DataName {
   bool quantized = false;                     // The storage type of a quantised tensor.
 };
 
+// The name as Python 3 and today's torch and numpy write it.
+std::string usual_spelling(std::string_view global);
+
 // What a global stands for; the row of Meaning::unknown where it is code. Knows the other spellings
 // of the same thing: Python 2's modules, numpy._core, torch.cuda's storages.
 const DataName& data_name(std::string_view global);

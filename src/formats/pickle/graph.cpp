@@ -50,12 +50,19 @@ NodeId Graph::add(Kind kind, std::string_view text, int64_t number) {
   return static_cast<NodeId>(nodes_.size() - 1);
 }
 
+uint64_t Graph::structure_bytes() const {
+  return nodes_.size() * sizeof(Node) + calls_.size() * sizeof(Call) + edges_ * sizeof(NodeId) +
+         kept_bytes_;
+}
+
 NodeId Graph::add(Kind kind, std::vector<NodeId> items) {
+  edges_ += items.size();
   nodes_.push_back({kind, 0, {}, std::move(items)});
   return static_cast<NodeId>(nodes_.size() - 1);
 }
 
 NodeId Graph::add_call(Call call) {
+  ++edges_;  // Its arguments.
   calls_.push_back(std::move(call));
   return add(Kind::call, {}, static_cast<int64_t>(calls_.size() - 1));
 }
@@ -71,6 +78,30 @@ NodeId Graph::add_global(std::string_view module, std::string_view name) {
   return id;
 }
 
-std::string_view Graph::keep(std::string text) { return kept_.emplace_back(std::move(text)); }
+void Graph::add_items(NodeId container, std::span<const NodeId> items) {
+  Node& node = nodes_[container];
+  std::vector<NodeId>& into =
+      node.kind == Kind::call ? calls_[static_cast<std::size_t>(node.number)].appended : node.items;
+  into.insert(into.end(), items.begin(), items.end());
+  edges_ += items.size();
+}
+
+void Graph::add_pairs(NodeId dict, std::span<const NodeId> pairs) {
+  Node& node = nodes_[dict];
+  std::vector<NodeId>& into =
+      node.kind == Kind::call ? calls_[static_cast<std::size_t>(node.number)].pairs : node.items;
+  into.insert(into.end(), pairs.begin(), pairs.end());
+  edges_ += pairs.size();
+}
+
+void Graph::set_state(NodeId call, NodeId state) {
+  ++edges_;
+  calls_[static_cast<std::size_t>(nodes_[call].number)].state = state;
+}
+
+std::string_view Graph::keep(std::string text) {
+  kept_bytes_ += sizeof(text) + text.size();
+  return kept_.emplace_back(std::move(text));
+}
 
 }  // namespace tensordiff::pickle

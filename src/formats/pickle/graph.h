@@ -69,6 +69,8 @@ class Graph {
 
   const Bytes& pickle() const { return pickle_; }
   std::size_t size() const { return nodes_.size(); }
+  uint64_t edges() const { return edges_; }  // Values in values: each is met once by a whole walk.
+  uint64_t structure_bytes() const;          // Memory that all of it takes.
   const std::vector<NodeId>& globals() const { return globals_; }  // Each name once.
 
   const Node& at(NodeId id) const { return nodes_[id]; }
@@ -90,14 +92,17 @@ class Graph {
   NodeId add(Kind kind, std::vector<NodeId> items);
   NodeId add_call(Call call);
   NodeId add_global(std::string_view module, std::string_view name);
-  Node& edit(NodeId id) { return nodes_[id]; }
-  Call& edit_call(NodeId id) { return calls_[static_cast<std::size_t>(nodes_[id].number)]; }
+  void add_items(NodeId container, std::span<const NodeId> items);  // A call notes them.
+  void add_pairs(NodeId dict, std::span<const NodeId> pairs);       // A call notes them.
+  void set_state(NodeId call, NodeId state);
   std::string_view keep(std::string text);  // Text that is not in the pickle as it stands.
 
  private:
   Bytes pickle_;
   std::vector<Node> nodes_;
   std::vector<Call> calls_;
+  uint64_t edges_ = 0;
+  uint64_t kept_bytes_ = 0;
   std::deque<std::string> kept_;
   std::vector<NodeId> globals_;
   std::unordered_map<std::string_view, NodeId> global_by_name_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "formats/limits.h"
 
 namespace tensordiff::pickle {
@@ -152,6 +153,9 @@ Result<void> Machine::check_limits() const {
   if (graph_.size() > limits_.values_max)
     return limit_hit("values",
                      fmt::format("the pickle has more than {} values", limits_.values_max));
+  if (graph_.structure_bytes() > limits_.structure_bytes_max)
+    return limit_hit("structure", fmt::format("the values of the pickle take more than {}",
+                                              human_bytes(limits_.structure_bytes_max)));
   if (stack_.size() + marks_.size() > limits_.stack_max)
     return limit_hit("stack", fmt::format("more than {} values on the stack", limits_.stack_max));
   return {};

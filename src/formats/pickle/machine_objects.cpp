@@ -33,9 +33,7 @@ Machine::Step Machine::add_items(std::vector<NodeId> items, Kind container) {
   const Kind kind = graph_.kind(target);
   if (kind == Kind::global || kind == Kind::persistent) return {};
   if (kind != Kind::call && kind != container) return Error("the target takes no items");
-  std::vector<NodeId>& into =
-      kind == Kind::call ? graph_.edit_call(target).appended : graph_.edit(target).items;
-  into.insert(into.end(), items.begin(), items.end());
+  graph_.add_items(target, items);
   return {};
 }
 
@@ -45,9 +43,7 @@ Machine::Step Machine::add_pairs(std::vector<NodeId> pairs) {
   const Kind kind = graph_.kind(target);
   if (kind == Kind::global || kind == Kind::persistent) return {};
   if (kind != Kind::call && kind != Kind::dict) return Error("the target takes no keys");
-  std::vector<NodeId>& into =
-      kind == Kind::call ? graph_.edit_call(target).pairs : graph_.edit(target).items;
-  into.insert(into.end(), pairs.begin(), pairs.end());
+  graph_.add_pairs(target, pairs);
   return {};
 }
 
@@ -119,7 +115,7 @@ Machine::Step Machine::build() {
   const NodeId state = TRY(pop_one());
   const NodeId target = TRY(top());
   const Kind kind = graph_.kind(target);
-  if (kind == Kind::call) graph_.edit_call(target).state = state;
+  if (kind == Kind::call) graph_.set_state(target, state);
   if (kind == Kind::call || kind == Kind::global || kind == Kind::persistent) return {};
   return Error("the target takes no state");
 }

@@ -44,13 +44,14 @@ class Rebuilder {
   // An array of strings is no tensor.
   bool is_text_array(NodeId array) const;
 
-  // The file inside a torch.storage._load_from_bytes call. It is read once.
+  // The file inside a torch.storage._load_from_bytes call. It is read once for all calls with the
+  // same bytes.
   struct Nested {
     TorchFile file;
     std::unique_ptr<Rebuilder> rebuilder;
   };
   Result<Nested*> nested(NodeId call);
-  const std::map<NodeId, Result<Nested>>& nested_files() const { return nested_; }
+  const std::map<NodeId, Result<Nested>>& nested_files() const { return nested_; }  // By bytes.
 
  private:
   struct Storage {

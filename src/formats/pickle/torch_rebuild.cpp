@@ -52,17 +52,18 @@ Result<Shape> Rebuilder::shape(NodeId sequence) const {
 }
 
 Result<Rebuilder::Nested*> Rebuilder::nested(NodeId call) {
-  if (const auto known = nested_.find(call); known != nested_.end()) {
+  const NodeId content = TRY(arguments(call, 1).in("torch file in a pickle"))[0];
+  if (const auto known = nested_.find(content); known != nested_.end()) {
     if (!known->second.ok()) return known->second.error();
     return &known->second.value();
   }
   const auto read = [&]() -> Result<Nested> {
     if (depth_ >= kNestedFilesMax) return Error("torch files nested in each other too deep");
-    const NodeId content = TRY(arguments(call, 1))[0];
     const Bytes file = TRY(bytes(content));
     return Nested{TRY(read_torch_file(file, limits_)), nullptr};
   };
-  Result<Nested>& made = nested_.emplace(call, read().in("torch file in a pickle")).first->second;
+  Result<Nested>& made =
+      nested_.emplace(content, read().in("torch file in a pickle")).first->second;
   if (!made.ok()) return made.error();
   Nested& inner = made.value();
   inner.rebuilder =

@@ -6,61 +6,23 @@
 #include "base/text.h"
 #include "formats/limits.h"
 #include "formats/pickle/code.h"
-#include "formats/pickle/names.h"
+#include "formats/pickle/findings.h"
 #include "formats/pickle/rebuild.h"
 
 namespace tensordiff::pickle {
 namespace {
-
-constexpr std::size_t kProblemsMax = 100;              // Of each kind; the rest is counted.
-constexpr std::size_t kNameBytesAllMax = 256UL << 20;  // All names together.
-
-// What a walk finds. One for a pickle and the torch files inside it.
-struct Findings {
-  std::string where;
-  uint64_t tensors_max, depth_max;
-  Path path;
-  NamedTensors tensors;
-  std::vector<Problem> problems;
-  uint64_t problems_left_out = 0;
-  uint64_t visits = 0;
-  bool full = false;
-  std::string scalars;  // The bytes of Python's own numbers, all in one place.
-  std::vector<std::pair<std::size_t, std::size_t>> scalar_places;  // Tensor, offset in scalars.
-
-  void report(std::string message) {
-    if (problems.size() >= kProblemsMax) return void(++problems_left_out);
-    problems.push_back({where, std::move(message)});
-  }
-  // Whether there is room for one more; says so once when there is not.
-  bool room() {
-    if (full) return false;
-    if (visits++ > kVisitsMax)
-      report(
-          fmt::format("more than {} values, many of them again and again by different paths; "
-                      "the rest was not looked at",
-                      kVisitsMax));
-    else if (tensors.size() >= tensors_max)
-      report(limit_hit("tensors", fmt::format("more than {} tensors, of which the rest is not "
-                                              "listed",
-                                              tensors_max))
-                 .message());
-    else if (tensors.name_bytes() > kNameBytesAllMax)
-      report(fmt::format("names of more than {}; the rest is not listed",
-                         human_bytes(kNameBytesAllMax)));
-    else
-      return true;
-    full = true;
-    return false;
-  }
-};
 
 using Entries = std::vector<std::pair<NodeId, NodeId>>;
 
 class Walker {
  public:
   Walker(Rebuilder& rebuilder, Findings& found)
-      : rebuilder_(rebuilder), graph_(rebuilder.graph()), found_(found) {}
+      : rebuilder_(rebuilder),
+        graph_(rebuilder.graph()),
+        found_(found),
+        met_(rebuilder.graph().size()) {
+    found_.edges += graph_.edges();
+  }
 
   void walk(NodeId id);
 
@@ -88,6 +50,7 @@ class Walker {
   const Graph& graph_;
   Findings& found_;
   std::vector<NodeId> above_;  // The containers that the walk is inside of.
+  std::vector<bool> met_;      // By node.
 };
 
 void Walker::walk(NodeId id) {
@@ -116,11 +79,14 @@ void Walker::walk(NodeId id) {
   if (std::ranges::find(above_, id) != above_.end())
     return found_.report(fmt::format("'{}' is a value that holds itself; it is followed once",
                                      printable(found_.path.plain())));
-  if (above_.size() >= found_.depth_max)
+  if (above_.size() >= found_.limits.depth_max)
     return found_.report(
         limit_hit("depth", fmt::format("'{}' is nested deeper than {} and was not looked at",
-                                       printable(found_.path.plain()), found_.depth_max))
-            .message());
+                                       printable(found_.path.plain()), found_.limits.depth_max))
+            .message(),
+        Severity::unreadable);
+  if (met_[id] && !found_.may_repeat()) return;
+  met_[id] = true;
   above_.push_back(id);
   if (node.kind == Kind::dict) {
     walk_entries(entries(id));
@@ -364,10 +330,7 @@ void fill_scalars(Findings& found, std::vector<Tensor>& tensors) {
 }  // namespace
 
 Catalog collect_tensors(TorchFile file, const Limits& limits) {
-  Findings found;
-  found.where = file.where;
-  found.tensors_max = limits.tensors_max;
-  found.depth_max = limits.depth_max;
+  Findings found(file.where, limits);
   Rebuilder rebuilder(file.graph, file.storages, limits);
   Walker(rebuilder, found).walk(file.graph.root);
   if (found.problems_left_out)

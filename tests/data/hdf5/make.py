@@ -95,6 +95,12 @@ def keras():
         group.attrs["weight_names"] = [b"dense/kernel:0"]
         group["dense/kernel:0"] = numbers(3, 2)
     note("keras2.h5")
+    # A layer of Python code in the configuration, as Keras 2 writes it; the code is no code.
+    layer = {"class_name": "Lambda", "config": {"name": "evil", "function": ["4wE=", None, None]}}
+    with h5py.File(path("lambda.h5"), "w") as file:
+        file.attrs["model_config"] = json.dumps({"class_name": "Sequential", "config": [layer]})
+        file.attrs["training_config"] = np.bytes_("{}")
+        file["model_weights/dense/kernel:0"] = numbers(3, 2)
 
 
 def matlab():

@@ -4,6 +4,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_group.h>
 
+#include <atomic>
 #include <memory>
 #include <thread>
 
@@ -52,6 +53,8 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& w
 // Loops inside a loop are bound to its context by the library, and stop with it.
 struct Cancellation::Context {
   tbb::task_group_context group{tbb::task_group_context::isolated};
+  // The group is cancelled by an exception too, which is no wish of anybody.
+  std::atomic<bool> asked = false;
 };
 
 Cancellation::Cancellation() : context_(std::make_unique<Context>()) {}
@@ -62,9 +65,12 @@ void Cancellation::run(const std::function<void()>& work) {
       0, 1, [&](int) { work(); }, context_->group);
 }
 
-void Cancellation::cancel() { context_->group.cancel_group_execution(); }
+void Cancellation::cancel() {
+  context_->asked = true;
+  context_->group.cancel_group_execution();
+}
 
-bool Cancellation::cancelled() const { return context_->group.is_group_execution_cancelled(); }
+bool Cancellation::cancelled() const { return context_->asked; }
 
 bool called_off() { return tbb::is_current_task_group_canceling(); }
 

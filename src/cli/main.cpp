@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <new>
 
 #include "base/sandbox.h"
@@ -70,6 +71,10 @@ int main(int argc, char** argv) {
     return tensordiff::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
     std::fputs("tensordiff: out of memory\n", stderr);
+    return tensordiff::kTrouble;
+  } catch (const std::exception& fault) {
+    // Of a library: our own code throws nothing.
+    std::fprintf(stderr, "tensordiff: %s\n", fault.what());
     return tensordiff::kTrouble;
   }
 }

@@ -290,6 +290,9 @@ class Lasting(StateTest):
 
 
 class EarlierRoutes(StateTest):
+    def start(self, *arguments):
+        return super().start("--legacy-open", *arguments)
+
     def ask(self, server, path, **body):
         return server.ask("POST", path, body, headers={"X-Token": ""})
 

@@ -38,7 +38,8 @@ class Server:
                                         stderr=subprocess.PIPE, text=True, **options)
         self.url = self.process.stdout.readline().strip()
         if not self.url:
-            raise RuntimeError(self.process.stderr.read())
+            _, said = self.process.communicate()
+            raise RuntimeError(said)
         address, fragment = self.url.split("/#")
         self.host = address.removeprefix("http://")
         self.token = fragment.removeprefix("t=").split("&")[0]

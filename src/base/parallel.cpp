@@ -5,6 +5,7 @@
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -60,6 +61,8 @@ void with_threads(std::size_t count, const std::function<void()>& work) {
 // Loops inside a loop are bound to its context by the library, and stop with it.
 struct Cancellation::Context {
   tbb::task_group_context group{tbb::task_group_context::isolated};
+  // The group is cancelled by an exception too, which is no wish of anybody.
+  std::atomic<bool> asked = false;
 };
 
 Cancellation::Cancellation() : context_(std::make_unique<Context>()) {}
@@ -70,9 +73,12 @@ void Cancellation::run(const std::function<void()>& work) {
       0, 1, [&](int) { work(); }, context_->group);
 }
 
-void Cancellation::cancel() { context_->group.cancel_group_execution(); }
+void Cancellation::cancel() {
+  context_->asked = true;
+  context_->group.cancel_group_execution();
+}
 
-bool Cancellation::cancelled() const { return context_->group.is_group_execution_cancelled(); }
+bool Cancellation::cancelled() const { return context_->asked; }
 
 bool called_off() { return tbb::is_current_task_group_canceling(); }
 

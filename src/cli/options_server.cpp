@@ -42,6 +42,11 @@ constexpr Option kOptions[] = {
        settings.serve.state = folder;
        return {};
      }},
+    {"--legacy-open", "", "let the earlier debugger's routes in without a token",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.serve.legacy_open = true;
+       return {};
+     }},
 };
 
 }  // namespace

@@ -25,11 +25,17 @@ bool shows_token(const Request& request, const Guard& guard, const Route* route)
 std::optional<Response> check_token(const Request& request, const Guard& guard,
                                     const Route* route) {
   // What is not beneath /api and no route is the page, which has no secrets.
-  const bool open_route = route && !request.path.starts_with(kApi) && !guard.any_address;
+  const bool open_route = route && !request.path.starts_with(kApi) && guard.legacy_open;
   const bool page = !route && !request.path.starts_with(kApi);
   if (page || open_route || shows_token(request, guard, route)) return std::nullopt;
-  return problem(401, "the token of this run is missing or wrong",
+  return problem(401, "the token is missing or wrong",
                  "it stands behind #t= in the address that tensordiff printed; send it as X-Token");
+}
+
+Response wrong_method(const Request& request, const std::string& allow) {
+  Response response = problem(405, printable(request.method, 20) + " is not for this path");
+  response.headers.push_back({"Allow", allow});
+  return response;
 }
 
 Result<void> write_file(const fs::path& path, const std::string& bytes) {
@@ -84,15 +90,26 @@ App::~App() { stop(); }
 Result<std::unique_ptr<App>> App::make(const ServeOptions& options, Guard guard) {
   Roots roots = TRY(Roots::make(roots_of(options)));
   StateFolder folder = TRY(StateFolder::open(options.state));
-  Store store = TRY(Store::open((folder.path() / "sessions.db").string()));
+  const std::string database = (folder.path() / "sessions.db").string();
+  Store store = TRY(Store::open(database));
   Roots read = TRY(readable(options, roots, folder.path()));
+  guard.token = TRY(folder.token());
+  guard.legacy_open = options.legacy_open;
   std::unique_ptr<App> app(new App(options, std::move(guard), std::move(roots), std::move(read),
                                    std::move(folder), std::move(store)));
-  TRY(app->sources.load());
-  TRY(app->sessions.load());
-  TRY(app->uploads.load());
-  app->uploads.remove_unused(now_ms() - kUnusedUploadMs);
+  TRY(app->sources.load().in(database));
+  TRY(app->sessions.load().in(database));
+  TRY(app->uploads.load().in(database));
+  app->sweep();
   return app;
+}
+
+void App::sweep() {
+  const auto used = [this](const std::string& source) { return sessions.uses(source); };
+  for (const std::string& source : uploads.sweep(now_ms() - kUnusedUploadMs, used)) {
+    // Where this fails, the next start tries again.
+    static_cast<void>(sources.remove(source).ok());
+  }
 }
 
 void App::stop() {
@@ -112,34 +129,25 @@ BodyPlan App::begin(Request& request) {
       plan = match.route->plan(call, request);
     }
   }
-  if (plan.refusal) add_security_headers(*plan.refusal);
   return plan;
 }
 
 Response App::respond(const Request& request) {
-  {
-    std::unique_lock lock(slots_mutex_);
-    slot_freed_.wait(lock, [this] { return slots_ > 0; });
-    --slots_;
-  }
-  // Given back also when memory runs out on the way.
-  const std::shared_ptr<void> slot(nullptr, [this](void*) {
-    const std::lock_guard lock(slots_mutex_);
-    ++slots_;
-    slot_freed_.notify_one();
-  });
-  Response response = answer(request);
-  add_security_headers(response);
-  return response;
+  const Match match = find_route(request.method, request.path);
+  const Lane lane = match.route ? match.route->lane : Lane::quick;
+  const std::optional<Lanes::Place> place = lanes.enter(lane);
+  if (!place) return problem(503, "too many requests of this kind are waiting");
+  if (lane == Lane::compare && jobs.full())
+    return problem(503, "too many comparisons are waiting", "cancel some, or wait for them");
+  return answer(request, match);
 }
 
-Response App::answer(const Request& request) {
-  const Match match = find_route(request.method, request.path);
+Response App::answer(const Request& request, const Match& match) {
   if (!match.route) {
-    if (match.other_method) return problem(405, request.method + " is not for this path");
+    if (!match.allow.empty()) return wrong_method(request, match.allow);
     if (request.path.starts_with(kApi)) return problem(404, "there is no such route");
     if (request.method != "GET" && request.method != "HEAD")
-      return problem(405, "the page is read with GET");
+      return wrong_method(request, "GET, HEAD");
     return page_response(page_files(), request);
   }
   Json body;
@@ -149,7 +157,10 @@ Response App::answer(const Request& request) {
     body = std::move(parsed).value();
   }
   const Call call{*this, request, match.parameters, Query(request.query), std::move(body)};
+  const Store::Faults faults;
   Result<Response> reply = match.route->handle(call);
+  if (!reply.ok() && faults.seen())
+    return problem(507, reply.error().message(), "make room where the sessions are kept");
   if (!reply.ok()) return problem(400, reply.error().message());
   return std::move(reply).value();
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,6 +11,7 @@
 #include "serve/exports.h"
 #include "serve/guard.h"
 #include "serve/jobs.h"
+#include "serve/lanes.h"
 #include "serve/message.h"
 #include "serve/options.h"
 #include "serve/roots.h"
@@ -24,8 +24,11 @@
 
 namespace tensordiff::serve {
 
+struct Match;  // serve/routes.h
+
 class App {
  public:
+  // The guard's token is that of the state folder.
   static Result<std::unique_ptr<App>> make(const ServeOptions& options, Guard guard);
   App(const App&) = delete;
   App& operator=(const App&) = delete;
@@ -52,6 +55,7 @@ class App {
   Uploads uploads;
   Exports exports;
   PairCache pairs;
+  Lanes lanes;
   std::string opened;  // The session of the command line.
 
   // Sessions that POST /upload made, the last one last.
@@ -61,13 +65,10 @@ class App {
  private:
   App(ServeOptions chosen, Guard guarded, Roots allowed, Roots read, StateFolder kept,
       Store opened_store);
-  Response answer(const Request& request);
+  Response answer(const Request& request, const Match& match);
+  // Removes what uploads of earlier runs left behind and nobody uses.
+  void sweep();
 
-  // So many requests are worked on at once; the others wait. Not a std::counting_semaphore: that of
-  // GCC 12.2 can leave one asleep when two are released at once.
-  std::mutex slots_mutex_;
-  std::condition_variable slot_freed_;
-  std::size_t slots_ = 16;
   std::atomic<bool> stopping_ = false;
 };
 

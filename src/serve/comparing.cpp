@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
 
 #include "base/parallel.h"
 #include "serve/sessions.h"
@@ -14,6 +15,8 @@ using Clock = std::chrono::steady_clock;
 
 // How often those who watch are told of progress beside finished rows.
 constexpr std::chrono::milliseconds kTell{100};
+
+constexpr const char* kOutOfMemory = "out of memory";  // So short that a string holds it by itself.
 
 Results names_only(const Pairing& pairing, const Report& report) {
   Results results;
@@ -94,25 +97,75 @@ bool Sessions::stale(const Session& session) {
   return !files.empty() && files != files_of(settings);
 }
 
-JobPtr Sessions::compare(const SessionPtr& session, bool reload) {
+void Sessions::compare(const SessionPtr& session, bool reload) {
+  // Somebody wants it: whatever came of it before, it gets all its attempts again.
+  static_cast<void>(
+      store_.run("INSERT OR REPLACE INTO runs VALUES(?,0,'running','')", {session->id()}).ok());
+  begin(session, reload);
+}
+
+void Sessions::begin(const SessionPtr& session, bool reload) {
+  static_cast<void>(
+      store_.run("INSERT OR IGNORE INTO runs VALUES(?,0,'running','')", {session->id()}).ok());
   // What is kept is of other settings or files: after a crash nobody must take it for these.
-  static_cast<void>(store_.run("DELETE FROM results WHERE session=?", {session->id()}));
+  static_cast<void>(store_.run("DELETE FROM results WHERE session=?", {session->id()}).ok());
   session->change([](SessionState& state) {
     state.phase = Phase::matching;
     state.error.clear();
     state.progress = {};
     ++state.rev;
   });
-  return jobs_.start(session->id(), "compare",
-                     [this, session, reload](Job& job) { return work(*session, job, reload); });
+  JobPtr job;
+  try {
+    job = jobs_.start(session->id(), "compare", [this, session, reload](Job& running) {
+      return work(*session, running, reload);
+    });
+  } catch (const std::bad_alloc&) {
+    return fail(*session, Phase::failed, kOutOfMemory);
+  }
+  if (!job)
+    fail(*session, Phase::failed, "too many comparisons are waiting; reload to compare again");
+}
+
+// Needs no memory of its own, since that may be what was missing.
+void Sessions::fail(Session& session, Phase phase, const std::string& why) {
+  std::string error;
+  try {
+    error = why;
+  } catch (const std::bad_alloc&) {
+    error = kOutOfMemory;
+  }
+  session.change([&](SessionState& state) {
+    ++state.rev;
+    state.phase = phase;
+    state.error = phase == Phase::failed ? std::move(error) : std::string();
+  });
+  try {
+    // Where this does not succeed, the attempts are counted all the same.
+    static_cast<void>(store_
+                          .run("INSERT OR REPLACE INTO runs VALUES(?,0,?,?)",
+                               {session.id(), name_of(phase), std::string_view(why)})
+                          .ok());
+  } catch (const std::bad_alloc&) {
+    return;
+  }
 }
 
 bool Sessions::work(Session& session, Job& job, bool reload) {
   Result<void> done = Error("cancelled");
-  job.run([&] { done = run(session, reload); });
-  if (job.cancelled()) done = Error("cancelled");
-  // Who is told that it is done finds it again, whatever happens next.
-  if (done.ok()) done = keep_results(session);
+  try {
+    static_cast<void>(
+        store_.run("UPDATE runs SET attempts=attempts+1 WHERE session=?", {session.id()}).ok());
+    job.run([&] { done = run(session, reload); });
+    if (job.cancelled()) done = Error("cancelled");
+    // Who is told that it is done finds it again, whatever happens next.
+    if (done.ok()) done = keep_results(session);
+  } catch (const std::bad_alloc&) {
+    session.change([](SessionState& state) { state.forget_results(); });
+    done = Error("out of memory");
+  } catch (const std::exception& fault) {
+    done = Error("{}", fault.what());
+  }
   if (done.ok())
     session.change([](SessionState& state) {
       state.phase = Phase::done;
@@ -122,11 +175,13 @@ bool Sessions::work(Session& session, Job& job, bool reload) {
   if (done.ok()) return true;
   // Another comparison takes over: how far that one is, is for it to say.
   if (job.cancelled() && jobs_.of(session.id())) return false;
-  session.change([&](SessionState& state) {
-    ++state.rev;
-    state.phase = job.cancelled() ? Phase::cancelled : Phase::failed;
-    if (!job.cancelled()) state.error = done.error().message();
-  });
+  if (job.cancelled() && jobs_.stopped()) {
+    // The server ends as it was told to: the next one compares again.
+    static_cast<void>(
+        store_.run("UPDATE runs SET attempts=0 WHERE session=?", {session.id()}).ok());
+    return false;
+  }
+  fail(session, job.cancelled() ? Phase::cancelled : Phase::failed, done.error().message());
   return false;
 }
 
@@ -143,14 +198,15 @@ Result<void> Sessions::run(Session& session, bool reload) {
   Report report = std::move(made.report);
   made.report = {};
   const auto pairing = std::make_shared<const Pairing>(std::move(made));
+  std::string names = names_fingerprint(pairing->a, pairing->b);
   session.change([&](SessionState& state) {
+    state.set_results(names_only(*pairing, report), false);
     state.phase = Phase::comparing;
     state.pairing = pairing;
-    state.files = inputs.files;
-    state.names = names_fingerprint(pairing->a, pairing->b);
+    state.files = std::move(inputs.files);
+    state.names = std::move(names);
     state.progress.of = report.pairs.size();
     state.progress.bytes_total = pairing->a.bytes() + pairing->b.bytes();
-    state.set_results(names_only(*pairing, report), false);
   });
   restore_order(session);
 
@@ -180,8 +236,9 @@ Result<Report> Sessions::measure(Session& session, const Pairing& pairing, Repor
     });
   };
   request.on_row = [&](const PairRow& row) {
+    PairRow copy = row;
     const bool last = session.change([&](SessionState& state) {
-      state.results.report.pairs[row.index] = row;
+      state.results.report.pairs[row.index] = std::move(copy);
       state.measured[row.index] = true;
       put_progress(state);
       const bool all = ++state.progress.done == state.progress.of;
@@ -212,6 +269,7 @@ Result<void> Sessions::keep_results(const Session& session) {
   TRY(store_.run(
       "INSERT OR REPLACE INTO results VALUES(?,?,?,?,?,?)",
       {session.id(), kept.files, kept.names, kept.verdict, kept.pairs, Store::Blob{kept.report}}));
+  TRY(store_.run("DELETE FROM runs WHERE session=?", {session.id()}));
   return store_.run("UPDATE sessions SET updated=? WHERE id=?", {kept.updated, session.id()});
 }
 

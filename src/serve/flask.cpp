@@ -23,7 +23,7 @@ Response failure(std::string_view message, int status = 400) {
 }
 
 // The session that the body names, or that of the last upload. Only those that came that way can be
-// reached here, since no token is asked for.
+// reached here, since with --legacy-open no token is asked for.
 SessionPtr session_for(const Call& call) {
   const std::string named(call.body["session"].string());
   const std::lock_guard lock(call.app.flask_mutex);
@@ -84,7 +84,7 @@ Response matches_response(const SessionPtr& session) {
 
 // Waits for the comparison, since these answers have everything in them.
 std::string finish(App& app, const SessionPtr& session) {
-  if (const JobPtr job = app.jobs.of(session->id())) job->wait();
+  if (const JobPtr job = app.jobs.of(session->id())) job->wait_while_wanted();
   return session->read([](const SessionState& state) {
     return state.phase == Phase::done ? "" : "the comparison failed: " + state.error;
   });
@@ -94,7 +94,6 @@ Result<SourcePtr> keep(App& app, const FormPart& part) {
   if (part.bytes.size() > app.uploads.limit())
     return Error("{} is larger than {}", printable(part.filename, 100),
                  human_bytes(app.uploads.limit()));
-  if (!app.uploads.has_room(part.bytes.size())) return Error("the disk is full");
   const Upload upload = TRY(app.uploads.begin(part.filename, part.bytes.size()));
   BodyFile file = TRY(BodyFile::open(upload.path, 0));
   TRY(file.append(part.bytes));
@@ -193,6 +192,12 @@ BodyPlan plan_form(const Call& call, Request& request) {
   BodyPlan plan;
   const uint64_t limit = app.uploads.limit();
   plan.bytes_max = limit > UINT64_MAX / 2 - kValuesMax ? UINT64_MAX : 2 * limit + kValuesMax;
+  const uint64_t promised = parse_digits(request.header("content-length")).value_or(0);
+  const std::shared_ptr<void> room = app.uploads.promise(std::min(promised, plan.bytes_max));
+  if (!room) {
+    plan.refusal = failure("the disk has no room for this upload", 507);
+    return plan;
+  }
   const std::filesystem::path path = app.uploads.scratch();
   Result<BodyFile> file = BodyFile::open(path, 0);
   if (!file.ok()) {
@@ -200,12 +205,12 @@ BodyPlan plan_form(const Call& call, Request& request) {
     return plan;
   }
   // Gone when the request is, at the latest.
-  request.file =
-      std::shared_ptr<BodyFile>(new BodyFile(std::move(file).value()), [path](BodyFile* open) {
-        delete open;
-        std::error_code ignored;
-        std::filesystem::remove(path, ignored);
-      });
+  request.file = std::shared_ptr<BodyFile>(new BodyFile(std::move(file).value()),
+                                           [path, room](BodyFile* open) {
+                                             delete open;
+                                             std::error_code ignored;
+                                             std::filesystem::remove(path, ignored);
+                                           });
   request.file_path = path.string();
   plan.sink = [file = request.file](std::string_view piece) -> std::optional<Response> {
     if (const Result<void> kept = file->append(piece); !kept.ok())

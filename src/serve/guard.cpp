@@ -50,7 +50,6 @@ bool is_loopback(std::string_view address) {
 
 Guard make_guard(uint16_t port, const std::string& listen, bool loopback) {
   Guard guard;
-  guard.token = random_token();
   guard.port = port;
   guard.any_address = !loopback;
   std::vector<std::string> names = {"127.0.0.1", "localhost", "[::1]"};
@@ -72,6 +71,17 @@ bool Guard::is_ours(std::string_view host) const {
          host.substr(colon + 1) == std::to_string(port) && is_numeric(host.substr(0, colon));
 }
 
+bool Guard::comes_from_elsewhere(const Request& request) const {
+  const std::string_view site = request.header("sec-fetch-site");
+  if (site.empty() || site == "same-origin") return false;
+  if (request.method != "GET" && request.method != "HEAD") return true;
+  // A link may lead to the page from anywhere, also from the file that opens the browser: it is
+  // shown as a page of its own (never in a frame), holds no secrets, and starts nothing.
+  const bool followed = request.header("sec-fetch-mode") == "navigate" &&
+                        request.header("sec-fetch-dest") == "document" && request.path == "/";
+  return site != "none" && !followed;
+}
+
 std::optional<Response> Guard::check(const Request& request) const {
   if (request.count("host") != 1 || !is_ours(request.header("host")))
     return problem(421, "this server does not answer to that host",
@@ -81,9 +91,7 @@ std::optional<Response> Guard::check(const Request& request) const {
   const bool foreign = !origin.starts_with(kScheme) || !is_ours(origin.substr(kScheme.size()));
   if (request.count("origin") > 1 || (request.count("origin") == 1 && foreign))
     return problem(403, "the request comes from a page of another origin");
-  const std::string_view site = request.header("sec-fetch-site");
-  const bool reads = request.method == "GET" || request.method == "HEAD";
-  if (!site.empty() && site != "same-origin" && !(site == "none" && reads))
+  if (comes_from_elsewhere(request))
     return problem(403, "the request comes from a page of another site");
   if (request.count("content-encoding") > 0)
     return problem(415, "compressed requests are not taken", "send it without Content-Encoding");
@@ -91,7 +99,7 @@ std::optional<Response> Guard::check(const Request& request) const {
 }
 
 bool Guard::knows_token(std::string_view offered) const {
-  unsigned char wrong = offered.size() == token.size() ? 0 : 1;
+  unsigned char wrong = offered.size() == token.size() && !token.empty() ? 0 : 1;
   for (std::size_t i = 0; i < token.size(); ++i)
     wrong |= static_cast<unsigned char>(token[i] ^ (i < offered.size() ? offered[i] : 0));
   return wrong == 0;

@@ -2,7 +2,7 @@
 //
 // A page from elsewhere that the user happens to have open can send requests to this machine, and
 // can make its own name point here. So the Host has to be ours, a request that says where it comes
-// from has to come from us, and whoever wants data has to know the token of this run.
+// from has to come from us, and whoever wants data has to know the token.
 
 #pragma once
 
@@ -16,7 +16,8 @@
 namespace tensordiff::serve {
 
 struct Guard {
-  std::string token;
+  std::string token;               // Kept in the state folder: links stay alive over a restart.
+  bool legacy_open = false;        // The earlier debugger's routes ask for no token.
   std::vector<std::string> hosts;  // "127.0.0.1:5000", in lower case.
   uint16_t port = 0;
   bool any_address = false;  // Listening elsewhere: every numeric address of this machine is ours.
@@ -28,6 +29,7 @@ struct Guard {
 
  private:
   bool is_ours(std::string_view host) const;
+  bool comes_from_elsewhere(const Request& request) const;
 };
 
 // Loopback names with this port; with `listen` also that address and the name of the machine.

@@ -56,15 +56,34 @@ TEST(Guard, TakesNothingCompressed) {
   EXPECT_EQ(status(guard, get({host, {"content-encoding", "gzip"}}, "POST")), 415);
 }
 
-TEST(Guard, KnowsItsToken) {
+TEST(Guard, ALinkLeadsToThePageFromAnywhereButToNothingElse) {
   const Guard guard = make_guard(5000, "127.0.0.1", true);
+  Request link = get({{"host", "127.0.0.1:5000"},
+                      {"sec-fetch-site", "cross-site"},
+                      {"sec-fetch-mode", "navigate"},
+                      {"sec-fetch-dest", "document"}});
+  EXPECT_EQ(status(guard, link), 200);
+  link.path = "/api/v1/exports/x";
+  EXPECT_EQ(status(guard, link), 403);
+  link.path = "/";
+  link.method = "POST";
+  EXPECT_EQ(status(guard, link), 403);
+  link.method = "GET";
+  link.headers[3].value = "iframe";
+  EXPECT_EQ(status(guard, link), 403);
+}
+
+TEST(Guard, KnowsItsToken) {
+  Guard guard = make_guard(5000, "127.0.0.1", true);
+  guard.token = random_token();
   EXPECT_EQ(guard.token.size(), 32U);
+  EXPECT_FALSE(make_guard(5000, "127.0.0.1", true).knows_token(""));  // None is no way in.
   EXPECT_TRUE(guard.knows_token(guard.token));
   EXPECT_FALSE(guard.knows_token(""));
   EXPECT_FALSE(guard.knows_token(guard.token.substr(1)));
   EXPECT_FALSE(guard.knows_token(guard.token + "a"));
   EXPECT_FALSE(guard.knows_token(std::string(32, 'a')));
-  EXPECT_NE(guard.token, make_guard(5000, "127.0.0.1", true).token);
+  EXPECT_NE(guard.token, random_token());
 }
 
 TEST(Guard, TellsTheBrowserToBeCareful) {

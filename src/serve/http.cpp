@@ -1,11 +1,6 @@
-// Beast parses what comes in, which is the part that has to be right; what goes out is written as
-// plain text.
-
 #include "serve/http.h"
 
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/buffer_body.hpp>
-#include <boost/beast/http/parser.hpp>
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <new>
@@ -13,206 +8,13 @@
 #include <system_error>
 #include <thread>
 
-#include "base/parallel.h"
-#include "base/text.h"
-#include "serve/query.h"
+#include "serve/connection.h"
 #include "serve/socket.h"
 #include "serve/watch.h"
 
 namespace tensordiff::serve {
-namespace {
 
-namespace http = boost::beast::http;
-using Parser = http::request_parser<http::buffer_body>;
 using std::chrono::milliseconds;
-
-constexpr std::size_t kPieceBytes = 64 << 10;
-
-Request head_of(const Parser& parser) {
-  const auto& message = parser.get();
-  Request request;
-  request.method = std::string(message.method_string());
-  const std::string target(message.target());
-  const std::size_t question = target.find('?');
-  request.path = percent_decoded(target.substr(0, question));
-  if (question != std::string::npos) request.query = target.substr(question + 1);
-  for (const auto& field : message)
-    request.headers.push_back(
-        {lower(std::string(field.name_string())), std::string(field.value())});
-  return request;
-}
-
-std::string head_text(const Response& response, uint64_t size, bool keep) {
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_of(response.status));
-  const bool bare = response.status == 204 || response.status == 304;
-  if (!bare) head += fmt::format("Content-Type: {}\r\n", response.type);
-  if (!bare && !response.stream) head += fmt::format("Content-Length: {}\r\n", size);
-  head += keep ? "Connection: keep-alive\r\n" : "Connection: close\r\n";
-  for (const Header& header : response.headers)
-    head += fmt::format("{}: {}\r\n", header.name, header.value);
-  return head + "\r\n";
-}
-
-Response response_to(const boost::system::error_code& fault) {
-  if (fault == http::error::header_limit) return problem(431, "the header is too large");
-  if (fault == http::error::body_limit) return problem(413, "the body is too large");
-  return problem(400, "not an HTTP request: " + fault.message());
-}
-
-// One client, request after request.
-class Connection {
- public:
-  Connection(const Socket& socket, const HttpHandler& handler, const HttpLimits& limits,
-             CloseWatch& watch)
-      : socket_(socket), handler_(handler), limits_(limits), watch_(watch) {}
-
-  void run() {
-    while (serve_one()) {
-    }
-    socket_.finish();
-  }
-
- private:
-  enum class Input { parsed, answered, gone };
-
-  // Whether there may be another request.
-  bool serve_one() {
-    Parser parser;
-    parser.header_limit(limits_.header_bytes_max);
-    parser.body_limit(UINT64_MAX);  // Until the head says what the body is for.
-    if (read_head(parser) != Input::parsed) return false;
-
-    Request request = head_of(parser);
-    BodyPlan plan = handler_.begin(request);
-    if (plan.refusal) {
-      // What follows is the body, which nobody reads: the connection ends here.
-      send(*plan.refusal, request.method, parser.is_done() && parser.keep_alive());
-      return parser.is_done() && parser.keep_alive();
-    }
-    parser.body_limit(plan.bytes_max);
-    const auto length = parser.content_length();
-    if (length && *length > plan.bytes_max) {
-      send(problem(413, fmt::format("the body has {} bytes; at most {} are taken here", *length,
-                                    plan.bytes_max)),
-           request.method, false);
-      return false;
-    }
-    if (read_body(parser, request, plan) != Input::parsed) return false;
-    return respond(request, parser.keep_alive());
-  }
-
-  Input read_head(Parser& parser) {
-    Clock::time_point deadline = Clock::now() + limits_.idle_time;
-    bool begun = false;
-    boost::system::error_code fault;
-    for (;;) {
-      if (pending_.size() > 0) {
-        if (!begun) deadline = Clock::now() + limits_.header_time;
-        begun = true;
-        const std::size_t used = parser.put(pending_.data(), fault);
-        pending_.consume(used);
-        if (fault == http::error::need_more) fault = {};
-        if (fault && fault != http::error::need_buffer) return refuse(response_to(fault));
-        if (parser.is_header_done()) return Input::parsed;
-        // The parser takes a head only whole; one that outgrows the limit is refused here.
-        if (pending_.size() > limits_.header_bytes_max)
-          return refuse(problem(431, "the header is too large"));
-      }
-      const Socket::Piece piece = receive(deadline);
-      if (piece.got == Socket::Got::bytes) continue;
-      if (piece.got == Socket::Got::late && begun)
-        return refuse(problem(408, "the header took too long"));
-      return Input::gone;
-    }
-  }
-
-  Input read_body(Parser& parser, Request& request, BodyPlan& plan) {
-    if (parser.is_done()) return Input::parsed;
-    if (lower(request.header("expect")) == "100-continue" && pending_.size() == 0 &&
-        !socket_.write("HTTP/1.1 100 Continue\r\n\r\n", limits_.pause_max))
-      return Input::gone;
-    const Clock::time_point start = Clock::now();
-    std::vector<char> piece(kPieceBytes);
-    uint64_t total = 0;
-    while (!parser.is_done()) {
-      parser.get().body().data = piece.data();
-      parser.get().body().size = piece.size();
-      boost::system::error_code fault;
-      pending_.consume(parser.put(pending_.data(), fault));
-      const bool hungry = fault == http::error::need_more || (!fault && pending_.size() == 0);
-      if (fault && fault != http::error::need_more && fault != http::error::need_buffer)
-        return refuse(response_to(fault));
-      const std::string_view bytes(piece.data(), piece.size() - parser.get().body().size);
-      total += bytes.size();
-      if (!plan.sink) request.body += bytes;
-      if (plan.sink && !bytes.empty())
-        if (const std::optional<Response> answer = plan.sink(bytes)) return refuse(*answer);
-      if (parser.is_done() || !hungry) continue;
-      const Socket::Piece more = receive(body_deadline(start, total));
-      if (more.got == Socket::Got::late) return refuse(problem(408, "the body took too long"));
-      if (more.got == Socket::Got::end) return Input::gone;
-    }
-    return Input::parsed;
-  }
-
-  Clock::time_point body_deadline(Clock::time_point start, uint64_t received) const {
-    const auto earned = std::chrono::seconds(received / limits_.body_bytes_per_second);
-    return std::min(start + limits_.body_time + earned, Clock::now() + limits_.pause_max);
-  }
-
-  Socket::Piece receive(Clock::time_point deadline) {
-    const auto room = pending_.prepare(kPieceBytes);
-    const Socket::Piece piece =
-        socket_.read(static_cast<char*>(room.data()), room.size(), deadline);
-    pending_.commit(piece.count);
-    return piece;
-  }
-
-  bool respond(Request& request, bool keep) {
-    Cancellation work;
-    Response response;
-    try {
-      const CloseWatch::Guard guard(watch_, socket_.file(), work);
-      work.run([&] { response = handler_.respond(request); });
-    } catch (const std::bad_alloc&) {
-      // One request too large for this machine must not end those of others.
-      return send(problem(503, "out of memory"), request.method, false);
-    }
-    if (work.cancelled()) return false;
-    return send(response, request.method, keep);
-  }
-
-  Input refuse(const Response& response) {
-    send(response, "", false);
-    return Input::answered;
-  }
-
-  bool send(const Response& response, std::string_view method, bool keep) {
-    keep = keep && !response.stream;
-    const std::string_view body = response.fixed.empty() ? response.body : response.fixed;
-    std::string head = head_text(response, body.size(), keep);
-    const bool with_body = method != "HEAD" && response.status != 204 && response.status != 304;
-    // Small answers go out in one piece.
-    if (with_body && body.size() <= kPieceBytes) head += body;
-    if (!socket_.write(head, limits_.pause_max)) return false;
-    if (response.stream) {
-      response.stream(
-          [this](std::string_view piece) { return socket_.write(piece, limits_.pause_max); });
-      return false;
-    }
-    if (with_body && body.size() > kPieceBytes && !socket_.write(body, limits_.pause_max))
-      return false;
-    return keep;
-  }
-
-  const Socket& socket_;
-  const HttpHandler& handler_;
-  const HttpLimits& limits_;
-  CloseWatch& watch_;
-  boost::beast::flat_buffer pending_;
-};
-
-}  // namespace
 
 struct HttpServer::State {
   Socket listener;
@@ -222,45 +24,70 @@ struct HttpServer::State {
   std::thread thread;
   std::mutex mutex;
   std::condition_variable changed;
-  std::set<const Socket*> connections;
+  std::set<const Socket*> open;
+  std::set<const Socket*> ending;  // All is said; the other side may still have to take it.
   bool stopping = false;
 
   explicit State(Socket socket) : listener(std::move(socket)) {}
 
   void run() {
     for (;;) {
-      auto socket = std::make_unique<Socket>(listener.accept());
-      std::unique_lock lock(mutex);
-      if (stopping) return;
-      if (socket->file() < 0) {
-        // Out of descriptors, most likely; not a reason to spin.
-        changed.wait_for(lock, milliseconds(50));
-        continue;
-      }
-      if (connections.size() >= limits.connections_max) {
-        lock.unlock();
-        turn_away(*socket);
-        continue;
-      }
-      connections.insert(socket.get());
-      const Socket* accepted = socket.get();
       try {
-        std::thread([this, socket = std::move(socket)] { converse(*socket); }).detach();
-      } catch (const std::system_error&) {
-        connections.erase(accepted);  // No thread to be had: the socket is closed already.
+        if (!accept_one()) return;
+      } catch (const std::bad_alloc&) {
+        // That connection is closed; there may be memory for the next.
       }
     }
   }
 
-  void turn_away(const Socket& socket) const {
-    const Response busy = problem(503, "too many connections");
-    socket.write(head_text(busy, busy.body.size(), false) + busy.body, milliseconds(0));
+  // Whether there may be another.
+  bool accept_one() {
+    auto socket = std::make_unique<Socket>(listener.accept());
+    std::unique_lock lock(mutex);
+    if (stopping) return false;
+    if (socket->file() < 0) {
+      // Out of descriptors, most likely; not a reason to spin.
+      changed.wait_for(lock, milliseconds(50));
+      return true;
+    }
+    if (!has_room(lock)) {
+      lock.unlock();
+      turn_away(*socket);
+      return true;
+    }
+    const Socket* accepted = socket.get();
+    const auto place = open.insert(accepted).first;
+    try {
+      std::thread([this, socket = std::move(socket)] { serve(*socket); }).detach();
+    } catch (const std::exception&) {
+      open.erase(place);  // No thread or no memory to be had: the socket is closed already.
+    }
+    return true;
   }
 
-  void converse(const Socket& socket) {
-    Connection(socket, handler, limits, watch).run();
+  // A client that has closed its connection counts until the thread of it has noticed, which takes
+  // a moment on a busy machine: whoever comes next waits for that instead of being turned away.
+  bool has_room(std::unique_lock<std::mutex>& lock) {
+    const Clock::time_point deadline = Clock::now() + limits.header_time;
+    while (open.size() >= limits.connections_max) {
+      if (stopping || std::ranges::none_of(open, &Socket::closed_by_peer)) return false;
+      if (changed.wait_until(lock, deadline) == std::cv_status::timeout) return false;
+    }
+    return true;
+  }
+
+  void serve(const Socket& socket) {
+    converse(socket, handler, limits, watch);
+    bool patient = false;
+    {
+      const std::lock_guard lock(mutex);
+      patient = ending.size() < limits.connections_max;
+      ending.insert(open.extract(&socket));
+      changed.notify_all();
+    }
+    if (patient) socket.finish();
     const std::lock_guard lock(mutex);
-    connections.erase(&socket);
+    ending.erase(&socket);
     changed.notify_all();
   }
 };
@@ -286,12 +113,14 @@ void HttpServer::stop() {
   {
     const std::lock_guard lock(state_->mutex);
     state_->stopping = true;
-    for (const Socket* socket : state_->connections) socket->shut();
+    for (const auto* sockets : {&state_->open, &state_->ending})
+      for (const Socket* socket : *sockets) socket->shut();
+    state_->changed.notify_all();
   }
   state_->listener.shut();
   state_->thread.join();
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [this] { return state_->connections.empty(); });
+  state_->changed.wait(lock, [this] { return state_->open.empty() && state_->ending.empty(); });
 }
 
 }  // namespace tensordiff::serve

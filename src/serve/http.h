@@ -1,5 +1,5 @@
 // An HTTP/1.1 server that knows no routes: it reads requests within hard limits, hands them on, and
-// writes the answers. A thread for each connection; the only file that knows Boost is its .cpp.
+// writes the answers. A thread for each connection; connection.cpp says what happens on one.
 //
 // The work of a request runs inside a Cancellation, which is called off when the client closes its
 // connection.

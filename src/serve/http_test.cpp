@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <new>
+#include <stdexcept>
 #include <thread>
 
 #include "base/parallel.h"
@@ -114,6 +116,79 @@ TEST_F(Http, RefusesWhatIsTooLarge) {
             std::string::npos);
 }
 
+TEST_F(Http, KeepsOnlySoManyPendingBytesInEveryState) {
+  start();
+  const std::string post = "POST / HTTP/1.1\r\n" + std::string(kClose);
+  const std::string chunked = post + "Transfer-Encoding: chunked\r\n\r\n";
+  struct Case {
+    std::string head, filler;
+  };
+  // None of these ever ends.
+  for (const Case& each :
+       {Case{chunked + "1;", "extension=1;"}, Case{chunked + "0\r\n", "A: b\r\n"},
+        Case{chunked + "0\r\nA:", " b\r\n"}, Case{post + "A: b\r\n", " c\r\n"},
+        Case{chunked + "1\r\nx\r\n2;", "e"}}) {
+    Client client(server.port());
+    std::string piece;
+    while (piece.size() < 8192) piece += each.filler;
+    bool taken = client.send(each.head);
+    // More than any buffer between us holds: a server that takes it all keeps it.
+    std::size_t sent = 0;
+    for (; taken && sent < (64U << 20); sent += piece.size()) taken = client.send(piece);
+    EXPECT_LT(sent, 64U << 20) << each.head;
+  }
+}
+
+TEST_F(Http, SaysThatAChunkHeaderIsTooLarge) {
+  start();
+  const std::string chunked =
+      "POST / HTTP/1.1\r\n" + std::string(kClose) + "Transfer-Encoding: chunked\r\n\r\n";
+  EXPECT_NE(ask(chunked + "1;" + std::string(100'000, 'e')).find(" 431 "), std::string::npos);
+  EXPECT_NE(ask(chunked + "0\r\nA:" + std::string(100'000, 'e')).find(" 431 "), std::string::npos);
+  EXPECT_TRUE(ask(chunked + "5;name=value\r\nhello\r\n0\r\nA: b\r\n\r\n").ends_with("hello"));
+}
+
+TEST_F(Http, EveryAnswerCarriesTheSecurityHeaders) {
+  limits.header_time = milliseconds(300);
+  start();
+  const std::string close(kClose);
+  for (const std::string& text :
+       {"GET / HTTP/1.1\r\n" + close + "\r\n", std::string("hello\r\n\r\n"),
+        std::string("GET / HTTP/1.1\r\nHost:"),
+        "POST / HTTP/1.1\r\n" + close + "Content-Length: 1001\r\n\r\n",
+        "GET / HTTP/1.1\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n"}) {
+    const std::string answer = ask(text);
+    for (const char* header : {"Content-Security-Policy: default-src 'self'", "nosniff",
+                               "X-Frame-Options: DENY", "Referrer-Policy: no-referrer"})
+      EXPECT_NE(answer.find(header), std::string::npos) << answer;
+  }
+}
+
+TEST_F(Http, WhatARequestThrowsEndsThatRequestOnly) {
+  handler.begin = [](Request& request) {
+    if (request.path == "/begin") throw std::bad_alloc();
+    BodyPlan plan;
+    plan.bytes_max = 1000;
+    plan.sink = [](std::string_view) -> std::optional<Response> { throw std::bad_alloc(); };
+    return plan;
+  };
+  handler.respond = [](Request& request) {
+    if (request.path == "/respond") throw std::bad_alloc();
+    if (request.path == "/other") throw std::runtime_error("x");
+    Response response;
+    if (request.path == "/stream") response.stream = [](const Send&) { throw std::bad_alloc(); };
+    return response;
+  };
+  start();
+  const std::string close = " HTTP/1.1\r\n" + std::string(kClose);
+  EXPECT_NE(ask("GET /begin" + close + "\r\n").find(" 503 "), std::string::npos);
+  EXPECT_NE(ask("GET /respond" + close + "\r\n").find(" 503 "), std::string::npos);
+  EXPECT_NE(ask("GET /other" + close + "\r\n").find(" 500 "), std::string::npos);
+  EXPECT_NE(ask("POST /" + close + "Content-Length: 1\r\n\r\nx").find(" 503 "), std::string::npos);
+  EXPECT_NE(ask("GET /stream" + close + "\r\n").find(" 200 "), std::string::npos);
+  EXPECT_NE(ask("GET /" + close + "\r\n").find(" 200 "), std::string::npos);
+}
+
 TEST_F(Http, RefusesWhatIsNotHttp) {
   start();
   for (const char* text :
@@ -142,6 +217,30 @@ TEST_F(Http, TurnsAwayWhoIsTooMany) {
     answer = ask("GET / HTTP/1.1\r\n" + std::string(kClose) + "\r\n");
   EXPECT_NE(answer.find(" 503 "), std::string::npos);
   EXPECT_NE(answer.find("Retry-After"), std::string::npos);
+}
+
+TEST_F(Http, AClientThatIsGoneLeavesItsPlaceToTheNext) {
+  limits.connections_max = 2;
+  std::atomic<int> working = 0;
+  std::atomic<bool> release = false;
+  handler.respond = [&](Request& request) {
+    // As a thread that has not had its turn yet: it does not notice that nobody listens.
+    ++working;
+    while (request.path == "/slow" && !release) std::this_thread::sleep_for(milliseconds(1));
+    return Response{};
+  };
+  start();
+  {
+    Client first(server.port()), second(server.port());
+    for (Client* client : {&first, &second}) client->send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (working < 2) std::this_thread::sleep_for(milliseconds(1));
+  }
+  std::string answer;
+  std::thread third([&] { answer = ask("GET / HTTP/1.1\r\n" + std::string(kClose) + "\r\n"); });
+  std::this_thread::sleep_for(milliseconds(100));  // For a server that would turn it away.
+  release = true;
+  third.join();
+  EXPECT_NE(answer.find(" 200 "), std::string::npos) << answer;
 }
 
 TEST_F(Http, GivesTheBodyToItsSink) {

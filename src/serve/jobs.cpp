@@ -1,6 +1,8 @@
 #include "serve/jobs.h"
 
-#include <vector>
+#include <algorithm>
+#include <chrono>
+#include <exception>
 
 #include "serve/guard.h"
 
@@ -8,12 +10,18 @@ namespace tensordiff::serve {
 namespace {
 
 constexpr std::size_t kEndedKept = 64;  // So that whoever started one can still ask about it.
+constexpr std::chrono::milliseconds kLookAgain{50};
 
 }  // namespace
 
 void Job::wait() {
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [this] { return state_ != "running"; });
+}
+
+void Job::wait_while_wanted() {
+  std::unique_lock lock(mutex_);
+  while (state_ == "running" && !called_off()) ended_.wait_for(lock, kLookAgain);
 }
 
 std::string_view Job::state() const {
@@ -23,22 +31,101 @@ std::string_view Job::state() const {
 
 JobPtr Jobs::start(const std::string& session, std::string_view kind, Work work) {
   const auto job = std::make_shared<Job>(random_id(), session, kind);
-  const std::lock_guard lock(mutex_);
-  std::vector<JobPtr> before;
-  for (const auto& [id, other] : jobs_)
-    if (other->session == session && other->state() == "running") before.push_back(other);
-  forget_ended();
-  jobs_[job->id] = job;
-  if (stopped_) job->cancel();
-  for (const JobPtr& other : before) other->cancel();
-  job->thread_ = std::thread([job = job.get(), before, work = std::move(work)] {
-    for (const JobPtr& other : before) other->wait();
-    const bool well = work(*job);
-    const std::lock_guard done(job->mutex_);
-    job->state_ = job->cancelled() ? "cancelled" : well ? "done" : "failed";
-    job->ended_.notify_all();
-  });
+  job->work_ = std::move(work);
+  std::list<JobPtr> place = {job}, before;
+  {
+    const std::lock_guard lock(mutex_);
+    forget_ended();
+    for (const auto& [id, other] : jobs_)
+      if (other->session == session && other->state() == "running") before.push_back(other);
+    if (stopped_) {
+      job->cancellation_.cancel();
+      job->state_ = "cancelled";
+      return job;
+    }
+    if (waiting_.size() >= kWaitingMax || !add_worker()) return nullptr;
+    jobs_.emplace(job->id, job);
+    waiting_.splice(waiting_.end(), place);
+    changed_.notify_all();
+  }
+  for (const JobPtr& other : before) cancel(other);
   return job;
+}
+
+// Where all that there are have work. False: there is none, and none can be made.
+bool Jobs::add_worker() {
+  const bool idle = running_.size() + waiting_.size() < workers_.size();
+  if (idle || workers_.size() >= kAtOnce) return true;
+  workers_.reserve(kAtOnce);
+  try {
+    workers_.emplace_back([this] { serve(); });
+  } catch (const std::exception&) {
+    return !workers_.empty();
+  }
+  return true;
+}
+
+JobPtr Jobs::next() {
+  const auto free = [this](const JobPtr& job) {
+    return std::ranges::none_of(
+        running_, [&](const JobPtr& other) { return other->session == job->session; });
+  };
+  const auto found = std::ranges::find_if(waiting_, free);
+  if (found == waiting_.end()) return nullptr;
+  running_.splice(running_.end(), waiting_, found);
+  return running_.back();
+}
+
+void Jobs::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const JobPtr job = next();
+    if (!job) {
+      if (stopped_ && waiting_.empty()) return;
+      changed_.wait(lock);
+      continue;
+    }
+    lock.unlock();
+    carry_out(*job);
+    lock.lock();
+    running_.remove(job);
+    changed_.notify_all();
+  }
+}
+
+// Whatever happens in it, the server goes on.
+void Jobs::carry_out(Job& job) {
+  bool well = false;
+  try {
+    well = job.work_(job);
+  } catch (const std::exception&) {
+    // It failed, which its state says.
+  }
+  job.work_ = nullptr;
+  const std::lock_guard done(job.mutex_);
+  job.state_ = job.cancelled() ? "cancelled" : well ? "done" : "failed";
+  job.ended_.notify_all();
+}
+
+void Jobs::cancel(const JobPtr& job) {
+  job->cancellation_.cancel();
+  std::list<JobPtr> taken;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(waiting_, job);
+    if (found != waiting_.end()) taken.splice(taken.end(), waiting_, found);
+  }
+  for (const JobPtr& each : taken) carry_out(*each);
+}
+
+bool Jobs::full() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size() >= kWaitingMax;
+}
+
+bool Jobs::stopped() const {
+  const std::lock_guard lock(mutex_);
+  return stopped_;
 }
 
 JobPtr Jobs::find(const std::string& id) const {
@@ -58,21 +145,21 @@ void Jobs::forget_ended() {
   std::size_t ended = 0;
   for (auto each = jobs_.begin(); each != jobs_.end();) {
     const bool forget = each->second->state() != "running" && ++ended > kEndedKept;
-    if (forget) each->second->thread_.join();
     each = forget ? jobs_.erase(each) : std::next(each);
   }
 }
 
 void Jobs::stop() {
-  std::map<std::string, JobPtr> all;
+  std::vector<std::thread> workers;
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
-    all.swap(jobs_);
+    for (const auto* jobs : {&waiting_, &running_})
+      for (const JobPtr& job : *jobs) job->cancellation_.cancel();
+    workers.swap(workers_);
+    changed_.notify_all();
   }
-  for (const auto& [id, job] : all) job->cancel();
-  for (const auto& [id, job] : all)
-    if (job->thread_.joinable()) job->thread_.join();
+  for (std::thread& worker : workers) worker.join();
 }
 
 }  // namespace tensordiff::serve

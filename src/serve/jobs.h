@@ -1,15 +1,18 @@
-// Work that goes on after its request was answered: one thread each, which can be cancelled.
+// Work that goes on after its request was answered. A few jobs run at once and the others wait;
+// each can be cancelled.
 
 #pragma once
 
 #include <condition_variable>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/parallel.h"
 
@@ -25,46 +28,65 @@ class Job {
 
   // Does the part of the work that may be left undone.
   void run(const std::function<void()>& work) { cancellation_.run(work); }
-  void cancel() { cancellation_.cancel(); }
   bool cancelled() const { return cancellation_.cancelled(); }
   void wait();
+  // Until it has ended, or the work that this thread does was called off.
+  void wait_while_wanted();
   std::string_view state() const;  // "running", "done", "failed", "cancelled"
 
  private:
   friend class Jobs;
   Cancellation cancellation_;
+  std::function<bool(Job& job)> work_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;
   std::string_view state_ = "running";
-  std::thread thread_;
 };
 
 using JobPtr = std::shared_ptr<Job>;
 
 class Jobs {
  public:
+  // A comparison uses all cores; several at once let a small one pass beside long ones.
+  static constexpr std::size_t kAtOnce = 4;
+  static constexpr std::size_t kWaitingMax = 256;
+
   Jobs() = default;
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
   ~Jobs() { stop(); }
 
   // Starts work on a session, after what is under way for it was cancelled and has ended. The work
-  // says whether it went well.
+  // says whether it went well; what it throws is a failure of this job alone. Nothing where too
+  // many wait already, or no thread is to be had.
   using Work = std::function<bool(Job& job)>;
   JobPtr start(const std::string& session, std::string_view kind, Work work);
+  bool full() const;
+  bool stopped() const;
 
   JobPtr find(const std::string& id) const;
-  // The one that runs for a session; nothing when there is none.
+  // The one that runs or waits for a session; nothing when there is none.
   JobPtr of(const std::string& session) const;
+
+  // One that waits ends at once, one that runs as soon as it notices.
+  void cancel(const JobPtr& job);
 
   // Cancels everything and waits for its end; nothing starts after that.
   void stop();
 
  private:
+  void serve();
+  // Under the lock: the first that waits for no other job of its session, taken from the list.
+  JobPtr next();
+  bool add_worker();
+  static void carry_out(Job& job);
   void forget_ended();
 
   mutable std::mutex mutex_;
+  std::condition_variable changed_;
   std::map<std::string, JobPtr> jobs_;
+  std::list<JobPtr> waiting_, running_;
+  std::vector<std::thread> workers_;
   bool stopped_ = false;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "serve/app.h"
+#include "serve/lanes.h"
 #include "serve/query.h"
 
 namespace tensordiff::serve {
@@ -33,6 +34,7 @@ struct Route {
   std::string_view summary;
   // An Error is a request that makes no sense: 400.
   Result<Response> (*handle)(const Call& call);
+  Lane lane = Lane::quick;
   uint64_t body_max = 1 << 20;
   bool token_in_query = false;
   // Where the body goes, if not into a Json; may be null.
@@ -44,7 +46,7 @@ std::span<const Route> routes();
 struct Match {
   const Route* route = nullptr;
   std::vector<std::pair<std::string_view, std::string>> parameters;
-  bool other_method = false;  // The path is there, but not for this method.
+  std::string allow;  // Where the path is there, but not for this method: the methods it is for.
 };
 Match find_route(std::string_view method, std::string_view path);
 

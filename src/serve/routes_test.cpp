@@ -42,7 +42,8 @@ TEST(Routes, FindsByMethodAndPath) {
   EXPECT_EQ(match.route->pattern, "/api/v1/sessions/{session}/pairs/{pair}/slice");
   ASSERT_EQ(match.parameters.size(), 2U);
   EXPECT_EQ(match.parameters[1].second, "7");
-  EXPECT_TRUE(find_route("DELETE", "/api/v1/health").other_method);
+  EXPECT_EQ(find_route("DELETE", "/api/v1/health").allow, "GET");
+  EXPECT_EQ(find_route("PUT", "/api/v1/sessions/x").allow, "GET, PATCH, DELETE");
   EXPECT_EQ(find_route("GET", "/api/v1/health/").route, nullptr);
   EXPECT_EQ(find_route("GET", "/api/v1").route, nullptr);
 }

@@ -1,9 +1,7 @@
 // The small parts that the server is made of.
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -11,15 +9,11 @@
 #include "serve/columns.h"
 #include "serve/exports.h"
 #include "serve/guard.h"
-#include "serve/jobs.h"
 #include "serve/message.h"
 #include "serve/multipart.h"
 #include "serve/query.h"
 #include "serve/roots.h"
 #include "serve/settings.h"
-#include "serve/state_folder.h"
-#include "serve/store.h"
-#include "serve/uploads.h"
 
 namespace fs = std::filesystem;
 
@@ -126,84 +120,6 @@ TEST_F(Serve, ListsNothingThatLeadsOutside) {
   EXPECT_FALSE(list_folder(roots, folder, "").ok());
 }
 
-TEST_F(Serve, TheStoreKeepsWhatItIsGiven) {
-  const std::string path = (folder / "x.db").string();
-  const std::string bytes("\0\1\2", 3);
-  {
-    Store store = Store::open(path).value();
-    ASSERT_TRUE(store.run("INSERT INTO notes VALUES(?,?,?,?)", {"s", "a'b", "", "text"}).ok());
-    ASSERT_TRUE(store
-                    .run("INSERT INTO results VALUES(?,?,?,?,?,?)",
-                         {"s", "f", "n", "same", 3, Store::Blob{bytes}})
-                    .ok());
-    EXPECT_FALSE(store.run("INSERT INTO nowhere VALUES(1)").ok());
-  }
-  Store again = Store::open(path).value();
-  std::string name, blob;
-  ASSERT_TRUE(
-      again.read("SELECT a FROM notes", {}, [&](const Store::Row& row) { name = row.text(0); })
-          .ok());
-  ASSERT_TRUE(again
-                  .read("SELECT report FROM results WHERE session=?", {"s"},
-                        [&](const Store::Row& row) { blob = row.text(0); })
-                  .ok());
-  EXPECT_EQ(name, "a'b");
-  EXPECT_EQ(blob, bytes);
-}
-
-TEST_F(Serve, OneServerHasTheFolderAndAnotherItsOwn) {
-  const StateFolder first = StateFolder::open((folder / "state").string()).value();
-  EXPECT_FALSE(first.passing());
-  struct stat facts {};
-  ASSERT_EQ(stat(first.path().c_str(), &facts), 0);
-  EXPECT_EQ(facts.st_mode & 0777, 0700U);
-  fs::path passing;
-  {
-    const StateFolder second = StateFolder::open((folder / "state").string()).value();
-    EXPECT_TRUE(second.passing());
-    passing = second.path();
-    EXPECT_TRUE(fs::exists(passing));
-  }
-  EXPECT_FALSE(fs::exists(passing));
-}
-
-TEST_F(Serve, UploadsAreFoundAgain) {
-  Store store = Store::open(":memory:").value();
-  std::string id;
-  {
-    Uploads uploads(store, folder, 1 << 30);
-    const Upload upload =
-        uploads.begin("../../evil name.zip", 3 * Uploads::kChunkBytes - 1).value();
-    id = upload.id;
-    EXPECT_EQ(upload.received.size(), 3U);
-    EXPECT_EQ(upload.chunk_bytes(2), Uploads::kChunkBytes - 1);
-    EXPECT_EQ(upload.path, folder / id / "evil_name.zip");
-    BodyFile file = BodyFile::open(upload.path, 5).value();
-    ASSERT_TRUE(file.append("abc").ok());
-    ASSERT_TRUE(uploads.received(id, 1).ok());
-  }
-  Uploads uploads(store, folder, 1 << 30);
-  ASSERT_TRUE(uploads.load().ok());
-  const std::optional<Upload> upload = uploads.find(id);
-  ASSERT_TRUE(upload.has_value());
-  EXPECT_EQ(upload->received, std::vector<bool>({false, true, false}));
-  EXPECT_FALSE(upload->complete());
-  EXPECT_EQ(fs::file_size(upload->path), 8U);
-  uploads.remove_unused(upload->created + 1);
-  EXPECT_FALSE(uploads.find(id).has_value());
-  EXPECT_FALSE(fs::exists(folder / id));
-}
-
-TEST(Uploads, NamesAreMadeHarmless) {
-  EXPECT_EQ(harmless_name("/etc/passwd"), "passwd");
-  EXPECT_EQ(harmless_name("..\\..\\x.pt"), "x.pt");
-  EXPECT_EQ(harmless_name(".."), "_.");
-  EXPECT_EQ(harmless_name(".ssh"), "_ssh");
-  EXPECT_EQ(harmless_name(""), "file");
-  EXPECT_EQ(harmless_name("a\nb\"c.zip"), "a_b_c.zip");
-  EXPECT_LE(harmless_name(std::string(1000, 'x') + ".pt").size(), 100U);
-}
-
 TEST(Settings, ComeBackFromTheirText) {
   Settings settings;
   const Json json = Json::parse(R"({"a":["x"],"b":["y"],"policy":{"atol":0.5,"equalNan":false},
@@ -241,31 +157,6 @@ TEST(Settings, RefuseWhatMakesNoSense) {
     Settings settings;
     EXPECT_FALSE(apply(Json::parse(text).value(), settings).ok()) << text;
   }
-}
-
-TEST(Jobs, CancelTheOneBeforeOnTheSameSession) {
-  Jobs jobs;
-  std::atomic<bool> began = false;
-  const auto endless = [&](Job& job) {
-    began = true;
-    while (!job.cancelled()) std::this_thread::yield();
-    return false;
-  };
-  const JobPtr first = jobs.start("s", "compare", endless);
-  while (!began) std::this_thread::yield();
-  EXPECT_EQ(jobs.of("s"), first);
-  EXPECT_EQ(jobs.of("t"), nullptr);
-  const JobPtr second = jobs.start("s", "compare", [&](Job&) {
-    EXPECT_EQ(first->state(), "cancelled");
-    return true;
-  });
-  second->wait();
-  EXPECT_EQ(second->state(), "done");
-  EXPECT_EQ(jobs.find(second->id), second);
-  jobs.stop();
-  const JobPtr late = jobs.start("s", "compare", [](Job& job) { return !job.cancelled(); });
-  late->wait();
-  EXPECT_EQ(late->state(), "cancelled");
 }
 
 TEST(Assets, TheDemoIsPartOfTheProgram) {

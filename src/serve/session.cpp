@@ -11,6 +11,11 @@ namespace {
 
 const std::string kNone;
 
+std::size_t rows_of(const Results& results) {
+  const Report& report = results.report;
+  return report.pairs.size() + report.only_a.size() + report.only_b.size() + results.singles.size();
+}
+
 }  // namespace
 
 std::string_view name_of(Phase phase) {
@@ -46,10 +51,7 @@ const std::string& Row::name_b() const {
   return kind == Kind::only_b ? alone->id.name : kNone;
 }
 
-std::size_t SessionState::row_count() const {
-  const Report& report = results.report;
-  return report.pairs.size() + report.only_a.size() + report.only_b.size() + results.singles.size();
-}
+std::size_t SessionState::row_count() const { return rows_of(results); }
 
 Row SessionState::row(std::size_t id) const {
   Row row;
@@ -76,12 +78,26 @@ Row SessionState::row(std::size_t id) const {
 }
 
 void SessionState::set_results(Results made, bool measured_all) {
+  const uint64_t next = rev + 1;
+  std::vector<uint64_t> revs(rows_of(made), next);
+  std::vector<bool> marks(made.report.pairs.size(), measured_all);
   results = std::move(made);
-  ++run;
-  run_rev = ++rev;
-  row_revs.assign(row_count(), rev);
-  measured.assign(results.report.pairs.size(), measured_all);
+  row_revs = std::move(revs);
+  measured = std::move(marks);
   order.clear();
+  run_rev = rev = next;
+  ++run;
+}
+
+void SessionState::forget_results() {
+  results = {};
+  row_revs = {};
+  measured = {};
+  order = {};
+  pairing = nullptr;
+  progress = {};
+  run_rev = ++rev;
+  ++run;
 }
 
 // Those that are named first, in that order; the others after them as they were.

@@ -66,11 +66,15 @@ struct SessionState {
   std::string names;                       // Fingerprint of all names, dtypes and shapes.
   std::shared_ptr<const Pairing> pairing;  // Nothing after a restart, until values are asked for.
 
+  // Nothing more happens by itself.
+  bool ended() const { return phase >= Phase::done; }
   std::size_t row_count() const;
   Row row(std::size_t id) const;  // The caller has checked the id.
 
-  // New pairs: every row is new.
+  // New pairs: every row is new. Where memory runs out, all stays as it was.
   void set_results(Results results, bool measured_all);
+  // Gives back all the memory that rows take; needs none itself.
+  void forget_results();
   void touch(std::size_t row) { row_revs[row] = ++rev; }
   void set_order(const std::vector<uint32_t>& first);
 };

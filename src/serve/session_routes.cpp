@@ -183,7 +183,7 @@ Reply get_job(const Call& call) {
 Reply delete_job(const Call& call) {
   const JobPtr job = call.app.jobs.find(call.parameter("job"));
   if (!job) return problem(404, "there is no such job");
-  job->cancel();
+  call.app.jobs.cancel(job);
   return job_response(*job, call.app.sessions.find(job->session), 202);
 }
 

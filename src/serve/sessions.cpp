@@ -9,6 +9,10 @@
 namespace tensordiff::serve {
 namespace {
 
+// The system kills what takes too much memory: a comparison that was under way whenever the server
+// was killed is not begun by itself once more.
+constexpr int64_t kAttemptsMax = 2;
+
 std::string order_text(const SessionState& state) {
   std::vector<uint32_t> ids(state.order.size());
   for (uint32_t id = 0; id < ids.size(); ++id) ids[state.order[id]] = id;
@@ -21,13 +25,31 @@ std::string order_text(const SessionState& state) {
   return json.end_array().take();
 }
 
+// What the database says of a comparison that left no results.
+void set_unfinished(const Store::Row& row, SessionState& state) {
+  const std::string ended = row.text(7);
+  state.error = row.text(9);
+  if (ended == name_of(Phase::failed)) {
+    state.phase = Phase::failed;
+  } else if (ended == name_of(Phase::cancelled)) {
+    state.phase = Phase::cancelled;
+  } else if (row.number(8) >= kAttemptsMax) {
+    state.phase = Phase::failed;
+    state.error = fmt::format(
+        "the server ended {} times while it compared this, most likely for want of memory; "
+        "reload to compare again",
+        row.number(8));
+  }
+}
+
 }  // namespace
 
 Result<void> Sessions::load() {
   const std::lock_guard lock(mutex_);
   return store_.read(
-      "SELECT s.id, s.settings, s.created, s.updated, r.verdict, r.pairs FROM sessions s"
-      " LEFT JOIN results r ON r.session = s.id",
+      "SELECT s.id, s.settings, s.created, s.updated, r.verdict, r.pairs, r.session IS NOT NULL,"
+      " u.state, u.attempts, u.error FROM sessions s"
+      " LEFT JOIN results r ON r.session = s.id LEFT JOIN runs u ON u.session = s.id",
       {}, [&](const Store::Row& row) {
         Settings settings;
         const Result<Json> json = Json::parse(row.text(1));
@@ -35,10 +57,12 @@ Result<void> Sessions::load() {
         Entry entry;
         entry.kept.verdict = row.text(4);
         entry.kept.pairs = static_cast<uint64_t>(row.number(5));
+        entry.has_results = row.number(6) != 0;
         entry.session = std::make_shared<Session>(row.text(0), std::move(settings));
         entry.session->change([&](SessionState& state) {
           state.created = row.number(2);
           state.updated = row.number(3);
+          if (!entry.has_results) set_unfinished(row, state);
         });
         sessions_[row.text(0)] = std::move(entry);
       });
@@ -63,7 +87,7 @@ Result<SessionPtr> Sessions::create(Settings settings) {
                  {session->id(), text_of(settings), created, created}));
   {
     const std::lock_guard lock(mutex_);
-    sessions_[session->id()] = {session, true, {}};
+    sessions_[session->id()] = {session, true, false, {}};
   }
   compare(session, false);
   return session;
@@ -76,28 +100,37 @@ SessionPtr Sessions::find(const std::string& id) {
     const auto found = sessions_.find(id);
     if (found == sessions_.end()) return nullptr;
     session = found->second.session;
-    if (std::exchange(found->second.loaded, true)) return session;
-    if (load_results(*session)) return session;
+    if (found->second.loaded) return session;
+    const Result<bool> read = load_results(*session);
+    found->second.loaded = true;
+    if (!read.ok())
+      session->change([&](SessionState& state) {
+        state.error = read.error().message();
+        state.phase = Phase::failed;
+      });
+    const bool over = session->read([](const SessionState& state) { return state.ended(); });
+    if (over) return session;
   }
-  compare(session, false);
+  begin(session, false);
   return session;
 }
 
 // Whether they were there.
-bool Sessions::load_results(Session& session) {
+Result<bool> Sessions::load_results(Session& session) {
   std::optional<Results> results;
   std::string files, names;
-  const Result<void> read = store_.read("SELECT files, names, report FROM results WHERE session=?",
-                                        {session.id()}, [&](const Store::Row& row) {
-                                          files = row.text(0);
-                                          names = row.text(1);
-                                          results = unpacked_results(row.text(2));
-                                        });
+  TRY(store_.read("SELECT files, names, report FROM results WHERE session=?", {session.id()},
+                  [&](const Store::Row& row) {
+                    files = row.text(0);
+                    names = row.text(1);
+                    results = unpacked_results(row.text(2));
+                  }));
   std::map<std::pair<std::string, std::string>, std::string> notes;
-  const Result<void> noted = store_.read("SELECT a, b, text FROM notes WHERE session=?",
-                                         {session.id()}, [&](const Store::Row& row) {
-                                           notes[{row.text(0), row.text(1)}] = row.text(2);
-                                         });
+  TRY(store_.read("SELECT a, b, text FROM notes WHERE session=?", {session.id()},
+                  [&](const Store::Row& row) {
+                    notes[{row.text(0), row.text(1)}] = row.text(2);
+                  }));
+  const bool found = results.has_value();
   session.change([&](SessionState& state) {
     state.notes = std::move(notes);
     if (!results) return;
@@ -108,7 +141,7 @@ bool Sessions::load_results(Session& session) {
     state.phase = Phase::done;
   });
   restore_order(session);
-  return read.ok() && noted.ok() && results.has_value();
+  return found;
 }
 
 // Kept by names, which last longer than numbers.
@@ -139,7 +172,7 @@ void Sessions::restore_order(Session& session) {
 
 Result<void> Sessions::remove(const SessionPtr& session) {
   if (const JobPtr job = jobs_.of(session->id())) {
-    job->cancel();
+    jobs_.cancel(job);
     job->wait();
   }
   {
@@ -147,9 +180,9 @@ Result<void> Sessions::remove(const SessionPtr& session) {
     sessions_.erase(session->id());
   }
   session->change([](SessionState& state) { ++state.rev; });
-  for (const char* sql :
-       {"DELETE FROM results WHERE session=?", "DELETE FROM notes WHERE session=?",
-        "DELETE FROM orders WHERE session=?", "DELETE FROM sessions WHERE id=?"})
+  for (const char* sql : {"DELETE FROM results WHERE session=?",
+                          "DELETE FROM notes WHERE session=?", "DELETE FROM orders WHERE session=?",
+                          "DELETE FROM runs WHERE session=?", "DELETE FROM sessions WHERE id=?"})
     TRY(store_.run(sql, {session->id()}));
   return {};
 }
@@ -167,7 +200,9 @@ std::vector<Sessions::Brief> Sessions::list() {
       brief.updated = state.updated;
       brief.a = state.settings.a;
       brief.b = state.settings.b;
-      brief.state = entry.loaded ? name_of(state.phase) : "done";
+      brief.state = name_of(state.phase);
+      if (!entry.loaded && entry.has_results) brief.state = name_of(Phase::done);
+      if (!entry.loaded && !entry.has_results && !state.ended()) brief.state = "unfinished";
       if (!entry.loaded) return;
       brief.pairs = state.results.report.pairs.size();
       brief.verdict = state.phase == Phase::done ? state.results.report.summary.verdict : "";

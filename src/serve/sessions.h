@@ -25,7 +25,8 @@ class Sessions {
 
   // Checks the settings, keeps the session and starts to compare.
   Result<SessionPtr> create(Settings settings);
-  // With its rows; what was never finished is compared again.
+  // With its rows. What was never finished is compared again, unless it failed, was cancelled, or
+  // took the server down with it twice.
   SessionPtr find(const std::string& id);
   Result<void> remove(const SessionPtr& session);
 
@@ -40,8 +41,8 @@ class Sessions {
   std::vector<Brief> list();  // Newest first.
 
   // Starts to compare, after what is under way for the session was cancelled. `reload`: looks
-  // again at files that changed.
-  JobPtr compare(const SessionPtr& session, bool reload);
+  // again at files that changed. A session that cannot be compared says why in its state.
+  void compare(const SessionPtr& session, bool reload);
 
   // Changes what was chosen, and keeps it.
   Result<void> set(const SessionPtr& session, Settings settings);
@@ -60,17 +61,20 @@ class Sessions {
   struct Entry {
     SessionPtr session;
     bool loaded = false;
-    Brief kept;  // What the database says of one that is not loaded.
+    bool has_results = false;  // In the database, of one that is not loaded,
+    Brief kept;                // which says this of it.
   };
 
   Result<void> check(const Settings& settings) const;
+  void begin(const SessionPtr& session, bool reload);
   Result<Inputs> open(const Settings& settings, bool reload);
   std::string files_of(const Settings& settings);
   bool work(Session& session, Job& job, bool reload);
   Result<void> run(Session& session, bool reload);
   Result<Report> measure(Session& session, const Pairing& pairing, Report report);
   Result<void> keep_results(const Session& session);
-  bool load_results(Session& session);
+  void fail(Session& session, Phase phase, const std::string& why);
+  Result<bool> load_results(Session& session);
   void restore_order(Session& session);
 
   Store& store_;

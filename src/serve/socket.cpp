@@ -86,6 +86,11 @@ bool Socket::write(std::string_view bytes, milliseconds pause) const {
   return true;
 }
 
+bool Socket::closed_by_peer() const {
+  pollfd watched{file_, POLLRDHUP, 0};
+  return poll(&watched, 1, 0) > 0 && watched.revents != 0;
+}
+
 void Socket::finish() const {
   shutdown(file_, SHUT_WR);
   char scrap[16 << 10];

@@ -35,6 +35,9 @@ class Socket {
   // All of it, or false: gone, or no byte was taken for `pause`.
   bool write(std::string_view bytes, std::chrono::milliseconds pause) const;
 
+  // Whether the other side has ended it, as far as the system knows by now.
+  bool closed_by_peer() const;
+
   // Says that nothing more comes, and lets the other side take what was sent: closing while it
   // still sends would make it lose our answer.
   void finish() const;

@@ -101,7 +101,8 @@ Result<Source::Opened> Source::load(const OpenOptions& options) {
   if (opened.problems.size() > kProblemsMax) opened.problems.resize(kProblemsMax);
   opened.catalog = std::make_shared<const Catalog>(std::move(catalog));
   give_back_memory();
-  opened_ = opened;
+  Opened copy = opened;
+  opened_ = std::move(copy);
   return opened;
 }
 

@@ -1,7 +1,12 @@
 #include "serve/store.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <mutex>
 
 namespace tensordiff::serve {
@@ -21,7 +26,12 @@ constexpr const char* kTables = R"(
                                      verdict TEXT, pairs INTEGER, report BLOB);
   CREATE TABLE IF NOT EXISTS uploads(id TEXT PRIMARY KEY, name TEXT, size INTEGER, chunk INTEGER,
                                      received BLOB, source TEXT, created INTEGER);
+  CREATE TABLE IF NOT EXISTS runs(session TEXT PRIMARY KEY, attempts INTEGER, state TEXT,
+                                  error TEXT);
 )";
+
+// What went wrong on this thread is told to the innermost of these.
+thread_local Store::Faults* watching = nullptr;
 
 struct CloseDatabase {
   void operator()(sqlite3* database) const { sqlite3_close(database); }
@@ -32,8 +42,29 @@ struct Finalize {
 using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
 
 Error fault_of(sqlite3* database) {
-  if (sqlite3_errcode(database) == SQLITE_FULL) return Error("the disk is full");
-  return Error("the database of sessions: {}", sqlite3_errmsg(database));
+  switch (sqlite3_errcode(database)) {
+    case SQLITE_FULL:
+      return Error("the disk is full");
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return Error("the database of sessions is damaged ({}); move it away to start with none",
+                   sqlite3_errmsg(database));
+    default:
+      return Error("the database of sessions: {}", sqlite3_errmsg(database));
+  }
+}
+
+// SQLite would make it for everybody to read; what it puts beside it has the mode of this one.
+Result<void> make_private(const std::string& path) {
+  const int file =
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+  if (file < 0) return Error("{}: {}", path, std::strerror(errno));
+  struct stat facts {};
+  const bool ours = fstat(file, &facts) == 0 && facts.st_uid == geteuid();
+  if (ours && (facts.st_mode & (S_IRWXG | S_IRWXO))) fchmod(file, S_IRUSR | S_IWUSR);
+  close(file);
+  if (!ours) return Error("{}: it belongs to somebody else", path);
+  return {};
 }
 
 void bind(sqlite3_stmt* statement, int index, const Store::Value& value) {
@@ -60,6 +91,9 @@ struct Store::State {
   }
 };
 
+Store::Faults::Faults() : outer_(std::exchange(watching, this)) {}
+Store::Faults::~Faults() { watching = outer_; }
+
 Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Store::Store(Store&&) noexcept = default;
 Store::~Store() = default;
@@ -76,6 +110,7 @@ std::string Store::Row::text(int column) const {
 }
 
 Result<Store> Store::open(const std::string& path) {
+  if (path != ":memory:") TRY(make_private(path));
   auto state = std::make_unique<State>();
   sqlite3* opened = nullptr;
   const int status = sqlite3_open(path.c_str(), &opened);
@@ -102,16 +137,19 @@ Result<void> Store::read(const char* sql, std::initializer_list<Value> values,
                          const std::function<void(const Row&)>& each) {
   const std::lock_guard lock(state_->mutex);
   sqlite3* database = state_->database.get();
-  sqlite3_stmt* prepared = nullptr;
-  if (sqlite3_prepare_v2(database, sql, -1, &prepared, nullptr) != SQLITE_OK)
+  const auto failed = [&] {
+    if (watching) watching->seen_ = true;
     return fault_of(database);
+  };
+  sqlite3_stmt* prepared = nullptr;
+  if (sqlite3_prepare_v2(database, sql, -1, &prepared, nullptr) != SQLITE_OK) return failed();
   const Statement statement(prepared);
   int index = 0;
   for (const Value& value : values) bind(prepared, ++index, value);
   for (;;) {
     const int status = sqlite3_step(prepared);
     if (status == SQLITE_DONE) return {};
-    if (status != SQLITE_ROW) return fault_of(database);
+    if (status != SQLITE_ROW) return failed();
     each(Row(prepared));
   }
 }

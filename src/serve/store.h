@@ -1,4 +1,4 @@
-// What lasts beyond this run, in SQLite: sources, sessions, notes, order, results, uploads.
+// What lasts beyond this run, in SQLite: sources, sessions, notes, order, runs, results, uploads.
 //
 // Each change is a transaction of its own in a write-ahead log, so that a killed server loses at
 // most the change it was making. The only file that knows SQLite is its .cpp.
@@ -19,7 +19,8 @@ namespace tensordiff::serve {
 
 class Store {
  public:
-  // Makes the file and its tables where they are not there. ":memory:" lasts as long as the Store.
+  // Makes the file, for us alone, and its tables where they are not there. ":memory:" lasts as long
+  // as the Store.
   static Result<Store> open(const std::string& path);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) = delete;
@@ -39,6 +40,22 @@ class Store {
     friend class Store;
     explicit Row(void* statement) : statement_(statement) {}
     void* statement_;
+  };
+
+  // Whether the database failed this thread while this lived: the disk is full, the file cannot be
+  // written, or it is damaged. Tells such an error from those that a request makes.
+  class Faults {
+   public:
+    Faults();
+    ~Faults();
+    Faults(const Faults&) = delete;
+    Faults& operator=(const Faults&) = delete;
+    bool seen() const { return seen_; }
+
+   private:
+    friend class Store;
+    bool seen_ = false;
+    Faults* outer_;
   };
 
   // Runs one statement; `?` in it stand for the values. From any thread.

@@ -26,11 +26,6 @@ Response no_upload(const Call& call) {
                  fmt::format("there is no upload '{}'", printable(call.parameter("upload"), 60)));
 }
 
-Response disk_full() {
-  return problem(507, "the disk has no room for this upload",
-                 "make room, or open the file by its path");
-}
-
 // Which chunk of which upload is meant; nothing where there is no such thing.
 struct Chunk {
   Upload upload;
@@ -56,9 +51,9 @@ Reply post_upload(const Call& call) {
                    fmt::format("{} has {}; uploads are taken up to {}", printable(name, 100),
                                human_bytes(*size), human_bytes(uploads.limit())),
                    "open it by its path instead, or start with a larger --upload-limit");
-  if (!uploads.has_room(*size)) return disk_full();
   const Result<Upload> upload = uploads.begin(name, *size);
-  if (!upload.ok()) return problem(507, upload.error().message());
+  if (!upload.ok())
+    return problem(507, upload.error().message(), "make room, or open the file by its path");
   return json_response(upload_json(upload.value()), 201);
 }
 

@@ -77,8 +77,17 @@ uint64_t Upload::chunk_bytes(uint64_t which) const { return std::min(chunk, size
 
 bool Upload::complete() const { return std::ranges::find(received, false) == received.end(); }
 
+uint64_t Upload::missing_bytes() const {
+  uint64_t bytes = 0;
+  for (uint64_t which = 0; which < received.size(); ++which)
+    if (!received[which]) bytes += chunk_bytes(which);
+  return bytes;
+}
+
 Result<void> Uploads::load() {
   const std::lock_guard lock(mutex_);
+  if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    return Error("{}: {}", folder_.string(), std::strerror(errno));
   return store_.read("SELECT id, name, size, chunk, received, source, created FROM uploads", {},
                      [&](const Store::Row& row) {
                        Upload upload;
@@ -95,10 +104,29 @@ Result<void> Uploads::load() {
 }
 
 bool Uploads::has_room(uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  return has_room_unlocked(bytes);
+}
+
+bool Uploads::has_room_unlocked(uint64_t bytes) const {
   std::error_code fault;
-  fs::create_directories(folder_, fault);
   const fs::space_info space = fs::space(folder_, fault);
-  return fault || (space.available >= kSpareBytes && space.available - kSpareBytes >= bytes);
+  if (fault) return false;
+  uint64_t taken = kSpareBytes + promised_;
+  for (const auto& [id, upload] : uploads_) taken += upload.missing_bytes();
+  return space.available >= taken && space.available - taken >= bytes;
+}
+
+std::shared_ptr<void> Uploads::promise(uint64_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!has_room_unlocked(bytes)) return nullptr;
+    promised_ += bytes;
+  }
+  return {this, [this, bytes](void*) {
+            const std::lock_guard lock(mutex_);
+            promised_ -= bytes;
+          }};
 }
 
 Result<Upload> Uploads::begin(const std::string& name, uint64_t size) {
@@ -110,15 +138,16 @@ Result<Upload> Uploads::begin(const std::string& name, uint64_t size) {
   upload.received.assign((size + kChunkBytes - 1) / kChunkBytes, false);
   upload.created = now_ms();
   upload.path = folder_ / upload.id / harmless_name(upload.name);
-  std::error_code fault;
-  fs::create_directories(upload.path.parent_path(), fault);
-  if (fault) return Error("cannot keep the upload: {}", fault.message());
+  const std::lock_guard lock(mutex_);
+  if (!has_room_unlocked(size))
+    return Error("the disk has no room for {} ({})", upload.name, human_bytes(size));
+  if (mkdir(upload.path.parent_path().c_str(), S_IRWXU) != 0)
+    return Error("cannot keep the upload: {}", std::strerror(errno));
   TRY(BodyFile::open(upload.path, 0));
   TRY(store_.run(
       "INSERT INTO uploads VALUES(?,?,?,?,?,?,?)",
       {upload.id, upload.name, static_cast<int64_t>(size), static_cast<int64_t>(kChunkBytes),
        received_text(upload.received), "", upload.created}));
-  const std::lock_guard lock(mutex_);
   return uploads_[upload.id] = upload;
 }
 
@@ -164,20 +193,35 @@ void Uploads::remove_of_source(const std::string& source) {
   for (const std::string& id : ids) remove(id);
 }
 
-void Uploads::remove_unused(int64_t before) {
-  std::vector<std::string> ids;
+std::vector<std::string> Uploads::sweep(int64_t before, const Used& used) {
+  std::vector<std::string> ids, sources;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [id, upload] : uploads_)
-      if (upload.source.empty() && upload.created < before) ids.push_back(id);
+    for (const auto& [id, upload] : uploads_) {
+      std::error_code fault;
+      const bool there = fs::exists(upload.path, fault);
+      const bool unused = upload.created < before && !(upload.source.size() && used(upload.source));
+      if (there && !unused) continue;
+      ids.push_back(id);
+      if (!upload.source.empty() && unused) sources.push_back(upload.source);
+    }
   }
   for (const std::string& id : ids) remove(id);
+  remove_strays();
+  return sources;
 }
 
-fs::path Uploads::scratch() const {
-  std::error_code ignored;
-  fs::create_directories(folder_, ignored);
-  return folder_ / ("body-" + random_id());
+// Files and folders of ours that no row of the database knows.
+void Uploads::remove_strays() {
+  const std::lock_guard lock(mutex_);
+  std::error_code fault;
+  std::vector<fs::path> strays;
+  fs::directory_iterator entries(folder_, fault);
+  for (; !fault && entries != fs::directory_iterator(); entries.increment(fault))
+    if (!uploads_.contains(entries->path().filename().string())) strays.push_back(entries->path());
+  for (const fs::path& stray : strays) fs::remove_all(stray, fault);
 }
+
+fs::path Uploads::scratch() const { return folder_ / ("body-" + random_id()); }
 
 }  // namespace tensordiff::serve

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,6 +49,7 @@ struct Upload {
 
   uint64_t chunk_bytes(uint64_t which) const;
   bool complete() const;
+  uint64_t missing_bytes() const;
 };
 
 class Uploads {
@@ -61,9 +63,13 @@ class Uploads {
   Result<void> load();
 
   uint64_t limit() const { return limit_; }
-  // Whether the disk has room for so many bytes more.
+  // Whether the disk has room for so many bytes more, beside all that was promised already and has
+  // not come yet.
   bool has_room(uint64_t bytes) const;
+  // Keeps room for so many bytes as long as the promise lives; nothing where there is none.
+  std::shared_ptr<void> promise(uint64_t bytes);
 
+  // Keeps room for the whole of it; an error where there is none.
   Result<Upload> begin(const std::string& name, uint64_t size);
   std::optional<Upload> find(const std::string& id) const;
   Result<void> received(const std::string& id, uint64_t chunk);
@@ -71,18 +77,24 @@ class Uploads {
   // Removes the file and what is known of it.
   void remove(const std::string& id);
   void remove_of_source(const std::string& source);
-  // Removes what was begun and not used for so long.
-  void remove_unused(int64_t before);
+  // At the start: removes what a killed server left behind, and what was begun before `before` and
+  // is in no session. Gives back the sources that are gone by that.
+  using Used = std::function<bool(const std::string& source)>;
+  std::vector<std::string> sweep(int64_t before, const Used& used);
 
   // A new private file for a body that is no chunk.
   std::filesystem::path scratch() const;
 
  private:
+  bool has_room_unlocked(uint64_t bytes) const;
+  void remove_strays();
+
   Store& store_;
   std::filesystem::path folder_;
   uint64_t limit_;
   mutable std::mutex mutex_;
   std::map<std::string, Upload> uploads_;
+  uint64_t promised_ = 0;  // Beside uploads.
 };
 
 // Letters, digits, dots, dashes and underscores of the last part of a name; never empty.

@@ -153,6 +153,11 @@ Result<PicturesPtr> PairCache::pictures(const std::string& key,
   // Whoever comes while they are made waits for them instead of making them too.
   const std::lock_guard making(found->mutex);
   if (found->made) return found;
+  // What could not be made is not kept, however that came about.
+  const std::shared_ptr<void> keep_made(nullptr, [this, &found](void*) {
+    const std::lock_guard lock(mutex_);
+    if (!found->made) pictures_.remove(found);
+  });
   std::vector<Picture> levels = TRY(make());
   if (called_off()) return Error("cancelled");
   found->levels = std::move(levels);

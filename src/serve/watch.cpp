@@ -4,8 +4,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <map>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -30,23 +32,34 @@ struct CloseWatch::State {
 
   void run() {
     for (;;) {
-      std::vector<pollfd> polled = {{wake, POLLIN, 0}};
-      std::vector<uint64_t> numbers = {0};
-      {
-        const std::lock_guard lock(mutex);
-        for (const auto& [socket, each] : watched) {
-          polled.push_back({socket, POLLRDHUP, 0});
-          numbers.push_back(each.number);
-        }
+      try {
+        if (!look()) return;
+      } catch (const std::bad_alloc&) {
+        // There may be memory in a moment.
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
-      poll(polled.data(), polled.size(), -1);
-      uint64_t count = 0;
-      [[maybe_unused]] const ssize_t drained = read(wake, &count, sizeof count);
-      const std::lock_guard lock(mutex);
-      if (stopping) return;
-      for (std::size_t i = 1; i < polled.size(); ++i)
-        if (polled[i].revents != 0) closed(polled[i].fd, numbers[i]);
     }
+  }
+
+  // Waits for news of any socket. Whether there may be more.
+  bool look() {
+    std::vector<pollfd> polled = {{wake, POLLIN, 0}};
+    std::vector<uint64_t> numbers = {0};
+    {
+      const std::lock_guard lock(mutex);
+      for (const auto& [socket, each] : watched) {
+        polled.push_back({socket, POLLRDHUP, 0});
+        numbers.push_back(each.number);
+      }
+    }
+    poll(polled.data(), polled.size(), -1);
+    uint64_t count = 0;
+    [[maybe_unused]] const ssize_t drained = read(wake, &count, sizeof count);
+    const std::lock_guard lock(mutex);
+    if (stopping) return false;
+    for (std::size_t i = 1; i < polled.size(); ++i)
+      if (polled[i].revents != 0) closed(polled[i].fd, numbers[i]);
+    return true;
   }
 
   void closed(int socket, uint64_t which) {

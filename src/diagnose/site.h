@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@
 #include "diagnose/weights.h"
 
 namespace tensordiff {
+
+struct Beyond;  // compare/beyond.h
 
 // What a step computes, as far as its name tells. In the order in which a layer computes them.
 enum class Role {
@@ -51,6 +54,7 @@ struct Site {
   std::string stage;
   AlignedPair views;
   Comparison comparison;
+  std::shared_ptr<const Beyond> beyond;  // Where what is beyond tolerance lies, where it is known.
 
   Role role = Role::other;
   std::vector<std::size_t> inputs;  // Indexes of sites, as far as they are in the dumps.

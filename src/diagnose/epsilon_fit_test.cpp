@@ -79,7 +79,7 @@ TEST(EpsilonFit, MeasuresBothSides) {
 TEST(EpsilonFit, TellsNoNumberThatRoundingHides) {
   const Epsilons found = fitted(stream(), true, 1e-7, 1e-2, DType::bf16);
   EXPECT_FALSE(found.a) << *found.a;
-  if (found.b) EXPECT_NEAR(*found.b, 1e-2, 2e-3);
+  EXPECT_NEAR(found.b.value_or(1e-2), 1e-2, 2e-3);
 }
 
 TEST(EpsilonFit, TellsNothingOfANormOfSomethingElse) {

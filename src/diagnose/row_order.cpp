@@ -52,14 +52,15 @@ double key_of(const Sketch& sketch) {
 // Finds rows of a that no row of b has yet.
 class Finder {
  public:
-  Finder(const std::vector<Sketch>& rows) : rows_(rows), used_(rows.size()) {
+  explicit Finder(const std::vector<Sketch>& rows) : rows_(rows), used_(rows.size()) {
     for (uint64_t row = 0; row < rows.size(); ++row) sorted_.push_back({key_of(rows[row]), row});
     std::ranges::sort(sorted_);
   }
 
   bool take(uint64_t row, const Sketch& like) {
     if (used_[row] || !same(rows_[row], like)) return false;
-    return used_[row] = true;
+    used_[row] = 1;
+    return true;
   }
 
   // The nearest by their keys first.

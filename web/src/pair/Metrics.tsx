@@ -12,6 +12,8 @@ interface One {
   title?: string;
 }
 
+const elements = (n: number) => `${count(n)} ${n === 1 ? 'element' : 'elements'}`;
+
 function mainMetrics(pair: Pair, m: M): One[] {
   const bad = m.beyond > 0;
   const lost = m.nonfiniteMismatch > 0;
@@ -39,7 +41,7 @@ function mainMetrics(pair: Pair, m: M): One[] {
       value: `${nonfinite('a', 'nan')}, ${nonfinite('a', 'inf')}`,
       extra: ` · ${nonfinite('b', 'nan')}, ${nonfinite('b', 'inf')}`,
       hot: lost,
-      title: `NaN/Inf mismatch at ${count(m.nonfiniteMismatch)} ${m.nonfiniteMismatch === 1 ? 'element' : 'elements'}`,
+      title: `NaN/Inf mismatch at ${elements(m.nonfiniteMismatch)}`,
     },
     {
       name: 'ULP at most',

@@ -10,8 +10,10 @@
 #include "analyze/analysis.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "compare/beyond.h"
 #include "compare/tolerance_rules.h"
 #include "diagnose/input_notes.h"
+#include "diagnose/noise.h"
 #include "match/filter.h"
 #include "match/ranks.h"
 #include "naming/naming.h"
@@ -87,13 +89,19 @@ Result<void> compare_copies(const AlignedPair& pair, const CompareOptions& optio
   return {};
 }
 
+// A pair in one shape, and what was noted of it while it was compared.
+struct Aligned {
+  AlignedPair views;
+  std::shared_ptr<const Beyond> beyond;
+};
+
 const ToleranceRule* rule_for(const PairRow& row, const Request& request) {
   return request.rules ? request.rules->find(row.a.name) : nullptr;
 }
 
 // Fills one row. A bad tensor spoils this row and nothing else.
 void compare_pair(const Sides& sides, const Pair& which, const Request& request, PairRow& row,
-                  AlignedPair& aligned) {
+                  Aligned& aligned) {
   const Tensor& a = sides.a.tensors[which.a];
   const Tensor& b = sides.b.tensors[which.b];
   if (!a.fault.empty()) return fail(row, Status::error, "a: " + a.fault);
@@ -108,7 +116,8 @@ void compare_pair(const Sides& sides, const Pair& which, const Request& request,
 
   const ToleranceRule* rule = rule_for(row, request);
   const CompareOptions options = rule ? with_rule(request.compare, *rule) : request.compare;
-  const Result<Comparison> comparison = compare(pair.value(), options);
+  Beyond beyond;
+  const Result<Comparison> comparison = compare(pair.value(), options, beyond);
   if (!comparison.ok()) return fail(row, Status::error, comparison.error().message());
   row.comparison = comparison.value();
   if (is_undecoded(a.view.dtype))
@@ -117,7 +126,9 @@ void compare_pair(const Sides& sides, const Pair& which, const Request& request,
   if (rule) add_message(row, judge(*rule, row.comparison));
   if (const Result<void> copies = compare_copies(pair.value(), options, row); !copies.ok())
     return fail(row, Status::error, copies.error().message());
-  aligned = std::move(pair).value();
+  aligned.views = std::move(pair).value();
+  if (row.comparison.status == Status::different)
+    aligned.beyond = std::make_shared<const Beyond>(std::move(beyond));
 }
 
 std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const Catalog& b) {
@@ -175,15 +186,15 @@ Result<std::map<std::size_t, double>> noise_levels(const Request& request, const
   const Sides sides = sides_of(a, noise, matching, layout_of(request));
   for (const Pair& pair : matching.pairs) {
     PairRow row;
-    AlignedPair aligned;
+    Aligned aligned;
     compare_pair(sides, pair, request, row, aligned);
-    if (row.comparison.diff.rel_l2) levels[pair.a] = *row.comparison.diff.rel_l2;
+    if (row.comparison.diff.rel_l2) levels[pair.a] = finite_error(row.comparison);
   }
   return levels;
 }
 
 std::vector<Site> sites_of(const Report& report, const Matching& matching,
-                           std::vector<AlignedPair> aligned,
+                           std::vector<Aligned> aligned,
                            const std::map<std::size_t, double>& noise) {
   std::vector<Site> sites(report.pairs.size());
   for (std::size_t i = 0; i < sites.size(); ++i) {
@@ -197,7 +208,8 @@ std::vector<Site> sites_of(const Report& report, const Matching& matching,
     site.place_b = row.b.place;
     site.layer = row.layer;
     site.stage = row.stage;
-    site.views = std::move(aligned[i]);
+    site.views = std::move(aligned[i].views);
+    site.beyond = std::move(aligned[i].beyond);
     site.comparison = row.comparison;
     if (const auto level = noise.find(site.capture); level != noise.end())
       site.noise = level->second;
@@ -219,7 +231,7 @@ void settle(const Outcome& outcome, const Request& request, PairRow& row) {
 }
 
 Result<void> explain(const Request& request, const Catalog& a, const Matching& matching,
-                     std::vector<AlignedPair> aligned, Report& report) {
+                     std::vector<Aligned> aligned, Report& report) {
   const std::map<std::size_t, double> noise = TRY(noise_levels(request, a));
   DiagnoseOptions options = request.diagnose;
   if (!request.weights.empty())
@@ -243,7 +255,7 @@ Result<void> explain(const Request& request, const Catalog& a, const Matching& m
 
 // The questions about both as a whole that were asked for.
 std::vector<Answer> analyses_of(const Request& request, const Pairing& pairing,
-                                std::vector<AlignedPair> aligned, const Report& report) {
+                                std::vector<Aligned> aligned, const Report& report) {
   Study study(pairing.a, pairing.b, request.analyze);
   for (std::size_t i = 0; i < report.pairs.size(); ++i) {
     const PairRow& row = report.pairs[i];
@@ -257,7 +269,7 @@ std::vector<Answer> analyses_of(const Request& request, const Pairing& pairing,
     subject.shape_a = row.a.shape;
     subject.shape_b = row.b.shape;
     subject.comparison = row.comparison;
-    subject.views = std::move(aligned[i]);
+    subject.views = std::move(aligned[i].views);
     study.add_pair(std::move(subject));
   }
   for (const Leftover& left : pairing.matching.only_a)
@@ -323,7 +335,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
     };
   }
   const Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, layout_of(request));
-  std::vector<AlignedPair> aligned(report.pairs.size());
+  std::vector<Aligned> aligned(report.pairs.size());
   for_each_index(report.pairs.size(), [&](std::size_t i) {
     compare_pair(sides, pairing.matching.pairs[i], with_progress, report.pairs[i], aligned[i]);
     if (request.on_row && !called_off()) request.on_row(report.pairs[i]);

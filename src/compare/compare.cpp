@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compare/beyond.h"
 #include "compare/comparison.h"
 #include "compare/measure.h"
 #include "compare/reduce.h"
@@ -65,6 +66,20 @@ void fill_distances(const Sums& sums, const Shape& shape, Diff& diff) {
   diff.mean_rel = sums.d_relative / n;
 }
 
+uint64_t worst_position(const Sums& sums, const CompareOptions& options) {
+  const uint64_t mismatch =
+      options.equal_nan ? sums.mismatch_at : std::min(sums.mismatch_at, sums.agreeing_at);
+  return mismatch == UINT64_MAX ? sums.max_abs_at : mismatch;
+}
+
+// A NaN or an infinity on one side is farther off than any number, and makes no angle.
+void put_mismatch_first(uint64_t position, const Shape& shape, Diff& diff) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  diff.max_abs = diff.max_rel = diff.rel_l2 = kInfinite;
+  diff.max_abs_at = index_at(shape, position);
+  diff.cosine = diff.pcc = std::nullopt;
+}
+
 Diff diff_from(const Sums& sums, const AlignedPair& pair, const Tolerance& tolerance,
                const CompareOptions& options) {
   Diff diff;
@@ -76,10 +91,13 @@ Diff diff_from(const Sums& sums, const AlignedPair& pair, const Tolerance& toler
   diff.nonfinite_mismatch = sums.mismatch + (options.equal_nan ? 0 : sums.agreeing);
   if (diff.nonfinite_mismatch == 0 && std::isfinite(sums.rtol_needed))
     diff.rtol_needed = sums.rtol_needed;
-  if (sums.count == 0) return diff;
-  fill_distances(sums, pair.a.shape, diff);
-  fill_angles(sums, diff);
-  if (have_steps(pair.a.dtype, pair.b.dtype)) diff.ulp_max = sums.ulp;
+  if (sums.count > 0) {
+    fill_distances(sums, pair.a.shape, diff);
+    fill_angles(sums, diff);
+    if (have_steps(pair.a.dtype, pair.b.dtype)) diff.ulp_max = sums.ulp;
+  }
+  if (diff.nonfinite_mismatch > 0)
+    put_mismatch_first(worst_position(sums, options), pair.a.shape, diff);
   return diff;
 }
 
@@ -117,14 +135,27 @@ Result<Comparison> compare_stored(const AlignedPair& pair) {
   return comparison;
 }
 
-Sums measure(const Reader& a, const Reader& b, const Tolerance& tolerance,
-             const CompareOptions& options) {
+struct Measured {
+  Sums sums;
+  Beyond beyond;
+
+  void merge(const Measured& later) {
+    sums.merge(later.sums);
+    beyond.merge(later.beyond);
+  }
+};
+
+Measured measure(const Reader& a, const Reader& b, const Tolerance& tolerance,
+                 const CompareOptions& options) {
   const Meter meter(a, b, {tolerance.atol, tolerance.rtol});
   const uint64_t bytes_per_pair = item_bytes(a.view().dtype) + item_bytes(b.view().dtype);
-  return reduce_blocks<Sums>(meter.blocks(), kChunkBlocks, {}, [&](uint64_t block, Sums& total) {
-    if (options.on_progress) options.on_progress(kBlockElements * bytes_per_pair);
-    total.merge(meter.measure(block, {total.max_abs, total.max_rel, total.rtol_needed}));
-  });
+  return reduce_blocks<Measured>(
+      meter.blocks(), kChunkBlocks, {}, [&](uint64_t block, Measured& total) {
+        if (options.on_progress) options.on_progress(kBlockElements * bytes_per_pair);
+        const Sums& so_far = total.sums;
+        total.sums.merge(meter.measure(block, {so_far.max_abs, so_far.max_rel, so_far.rtol_needed},
+                                       total.beyond));
+      });
 }
 
 }  // namespace
@@ -141,20 +172,26 @@ Tolerance tolerance_for(DType a, DType b, const CompareOptions& options) {
 }
 
 Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& options) {
+  Beyond unasked;
+  return compare(pair, options, unasked);
+}
+
+Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& options, Beyond& beyond) {
   assert(pair.a.shape == pair.b.shape);
   const DType coarse = coarser(pair.a.dtype, pair.b.dtype);
   if (is_undecoded(pair.a.dtype) || is_undecoded(pair.b.dtype)) return compare_stored(pair);
   const Reader a = TRY(Reader::open(pair.a).in("a"));
   const Reader b = TRY(Reader::open(pair.b).in("b"));
   Tolerance tolerance = tolerance_for(pair.a.dtype, pair.b.dtype, options);
-  Sums sums = measure(a, b, tolerance, options);
+  Measured measured = measure(a, b, tolerance, options);
+  Sums& sums = measured.sums;
   if (is_in_blocks(coarse) && !options.atol && !options.rtol) {
     // Known only now. Where nothing can exceed it, there is nothing to count again.
     tolerance = block_tolerance(sums, info(coarse).rtol);
-    if (sums.max_abs <= tolerance.atol)
-      sums.exceeding = 0, sums.rtol_needed = 0;
+    if (sums.max_abs <= tolerance.atol && sums.mismatch == 0)
+      sums.exceeding = 0, sums.rtol_needed = 0, measured.beyond = {};
     else
-      sums = measure(a, b, tolerance, options);
+      measured = measure(a, b, tolerance, options);
   }
   if (!a.intact()) return Error("a: the file was cut short while it was read");
   if (!b.intact()) return Error("b: the file was cut short while it was read");
@@ -163,11 +200,15 @@ Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& option
   comparison.a = stats_from(sums.a);
   comparison.b = stats_from(sums.b);
   comparison.diff = diff_from(sums, pair, tolerance, options);
-  if (sums.count > 0) {
-    comparison.diff.a_there = a.value(sums.max_abs_at);
-    comparison.diff.b_there = b.value(sums.max_abs_at);
+  if (comparison.diff.max_abs) {
+    const uint64_t worst = worst_position(sums, options);
+    comparison.diff.a_there = a.value(worst);
+    comparison.diff.b_there = b.value(worst);
   }
   comparison.status = status_of(comparison.diff, pair);
+  beyond = std::move(measured.beyond);
+  // Where NaN is no agreement, it lies in other tiles, too.
+  beyond.all = beyond.all && (options.equal_nan || sums.agreeing == 0);
   return comparison;
 }
 

@@ -31,7 +31,7 @@ Meter::Meter(const Reader& a, const Reader& b, Threshold limit)
       limit_(limit),
       arithmetic_(arithmetic_for(dtype_a_, dtype_b_)) {}
 
-Sums Meter::measure(uint64_t block, const kernels::Best& best) const {
+Sums Meter::measure(uint64_t block, const kernels::Best& best, Beyond& beyond) const {
   const auto elements = walk_.fetch(block, buffers().a, buffers().b);
   // Out of order, an equal maximum may still come first in the tensor, so it is not left out.
   const auto beaten = [&](double most) { return walk_.flat() ? most : std::nextafter(most, -1.0); };
@@ -53,8 +53,11 @@ Sums Meter::measure(uint64_t block, const kernels::Best& best) const {
     const Sums part = measure_tile(arithmetic_, {at_a, at_b, dtype_a_, dtype_b_, tile});
     maxima[done / kTile] = part.max_abs;
     crowded = part.exceeding > part.count / kCrowd;
+    beyond.add((block * kBlockElements + done) / kTile, part);
     sums.merge(part);
   }
+  for (uint64_t Sums::*at : {&Sums::mismatch_at, &Sums::agreeing_at})
+    if (sums.*at != UINT64_MAX) sums.*at = walk_.position(block, sums.*at);
   if (walk_.flat()) {
     sums.max_abs_at = walk_.position(block, sums.max_abs_at);
   } else if (sums.max_abs >= best.max_abs && sums.max_abs >= 0) {

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "compare/beyond.h"
 #include "compare/tile_sums.h"
 #include "compare/traversal.h"
 #include "tensor/reader.h"
@@ -19,8 +20,9 @@ class Meter {
   uint64_t blocks() const { return walk_.blocks(); }
 
   // The sums of one block. `best` is the largest of the blocks before it that it will be merged
-  // with: what does not beat it may be left out.
-  Sums measure(uint64_t block, const kernels::Best& best) const;
+  // with: what does not beat it may be left out. Notes in `beyond` which tiles have elements
+  // beyond tolerance.
+  Sums measure(uint64_t block, const kernels::Best& best, Beyond& beyond) const;
 
  private:
   // The largest |d| of each tile of a block.

@@ -8,8 +8,9 @@ using enum Metric::Good;
 std::optional<double> count(uint64_t number) { return static_cast<double>(number); }
 
 std::optional<double> exceeding_share(const Diff& diff) {
-  if (diff.compared == 0) return std::nullopt;
-  return static_cast<double>(diff.exceeding) / static_cast<double>(diff.compared);
+  const uint64_t all = diff.compared + diff.nonfinite_mismatch + diff.nonfinite_agreeing;
+  if (all == 0) return std::nullopt;
+  return static_cast<double>(diff.exceeding + diff.nonfinite_mismatch) / static_cast<double>(all);
 }
 
 constexpr Metric kMetrics[] = {

@@ -150,10 +150,15 @@ Sums diff_with_gaps(const RawTile& raw, const T* a, const T* b) {
 
   kernels::Tile tile = raw.tile;
   tile.count = 0;
-  uint64_t agreeing = 0;
+  Sums gaps;
   for (std::size_t i = 0; i < count; ++i) {
     const bool finite = std::isfinite(a[i]) && std::isfinite(b[i]);
-    agreeing += !finite && (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])));
+    if (!finite) {
+      const bool agree = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
+      ++(agree ? gaps.agreeing : gaps.mismatch);
+      uint64_t& first = agree ? gaps.agreeing_at : gaps.mismatch_at;
+      first = std::min<uint64_t>(first, raw.tile.first + i);
+    }
     finite_a[tile.count] = a[i];
     finite_b[tile.count] = b[i];
     tile.count += finite;
@@ -170,8 +175,10 @@ Sums diff_with_gaps(const RawTile& raw, const T* a, const T* b) {
   }
   sums.a = moments_a;
   sums.b = moments_b;
-  sums.agreeing = agreeing;
-  sums.mismatch = count - tile.count - agreeing;
+  sums.agreeing = gaps.agreeing;
+  sums.mismatch = gaps.mismatch;
+  sums.agreeing_at = gaps.agreeing_at;
+  sums.mismatch_at = gaps.mismatch_at;
   sums.ulp = have_steps(raw.dtype_a, raw.dtype_b)
                  ? ulp_between(coarser(raw.dtype_a, raw.dtype_b), finite_a, finite_b, tile.count)
                  : 0;

@@ -305,7 +305,7 @@ bool Glance::promises(const Diagnosis& diagnosis) const {
 }
 
 bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation) {
-  if (explanation.settled) return true;
+  if (explanation.settled) return falls(it, explanation);
   // A norm makes factors and offsets of its own of what comes in, but not one for each feature.
   if (is_norm(it.site.role) && &diagnosis == &diagnoses::norm_weight)
     return explanation.after <= kOwnWeight * it.before || has_own_size(it, explanation);

@@ -18,7 +18,9 @@ constexpr double kImprovement = 0.3;
 constexpr double kCarriedGrowth = 1.5;
 constexpr double kCarriedMost = 0.8;  // What leaves more tells nothing.
 constexpr double kCarriedImprovement = 0.6;
-constexpr double kShown = 0.25;  // Of the error of the whole tensor.
+constexpr double kSumsRounded = 1e-9;  // Sums of many squares, taken in another order.
+constexpr double kMovedRoundoffs = 4;  // What rounding of both sides does to an extreme.
+constexpr double kShown = 0.25;        // Of the error of the whole tensor.
 
 std::optional<Case> read_case(const Run& run, const Site& site, uint64_t first) {
   Result<Matrix> a = read_matrix(site.views.a, run.extent, first);
@@ -57,9 +59,14 @@ uint64_t tokens_held(const Run& run, const Site& site, uint64_t values) {
 }
 
 uint64_t worst_token(const Run& run, const Site& site) {
-  const std::optional<std::size_t> axis = by_tokens(site.views.a, run.extent).axis;
+  const TokenView tokens = by_tokens(site.views.a, run.extent);
   const std::vector<uint64_t>& at = site.comparison.diff.max_abs_at;
-  return axis && *axis < at.size() ? at[*axis] : 0;
+  if (at.size() != tokens.view.shape.size()) return 0;
+  if (tokens.axis) return at[*tokens.axis];
+  uint64_t row = 0;
+  for (std::size_t axis = 0; axis + 1 < at.size(); ++axis)
+    row = row * tokens.view.shape[axis] + at[axis];
+  return row;
 }
 
 uint64_t window_of(const Run& run, const Site& site, uint64_t tokens) {
@@ -121,7 +128,25 @@ double most_left(const Case& it, const Explanation& explanation) {
 }
 
 bool accepted(const Case& it, const Explanation& explanation) {
-  return explanation.settled || explanation.after <= most_left(it, explanation);
+  return explanation.settled ? falls(it, explanation)
+                             : explanation.after <= most_left(it, explanation);
+}
+
+bool may_be_moved(const Site& site) {
+  const Stats &a = site.comparison.a, &b = site.comparison.b;
+  const double tolerance = std::max(kSumsRounded, kMovedRoundoffs * site.roundoff);
+  const double most = std::max(std::abs(a.min.value_or(0)), std::abs(a.max.value_or(0)));
+  const auto same = [&](const std::optional<double>& x, const std::optional<double>& y,
+                        double size) {
+    return std::abs(x.value_or(0) - y.value_or(0)) <= tolerance * size;
+  };
+  return a.nan == b.nan && a.inf == b.inf && same(a.min, b.min, most) && same(a.max, b.max, most) &&
+         same(a.norm, b.norm, a.norm.value_or(0));
+}
+
+bool falls(const Case& it, const Explanation& explanation) {
+  const double before = explanation.before.value_or(it.before);
+  return !explanation.model || explanation.after <= kCarriedMost * before;
 }
 
 }  // namespace tensordiff

@@ -1,4 +1,4 @@
-// b is a, rounded to a narrower float: bit for bit, or as nearly as the noise of the run allows.
+// B is A, rounded to a narrower float: bit for bit, or as nearly as the noise of the run allows.
 //
 // A value of 2^e · 1.f keeps `bits` bits of fraction and no exponent below `exponent_min`; half to
 // even, as every processor rounds, or towards zero, as a kernel does that only cuts bits off.
@@ -33,13 +33,17 @@ double rounded(double value, const Format& format, bool truncate) {
 // Nearer to the noise than this, a format cannot be told from it.
 constexpr double kAboveNoise = 4;
 
+// A few round numbers are on the grid of some format by chance.
+constexpr std::size_t kMovedMin = 4;
+
 // One of so many values may be farther off: all are on the grid, which says more.
 constexpr std::size_t kFew = 100;
 
 // How b holds to a format: on its grid, and from a no farther than rounding and noise take it.
 struct Held {
   bool all = true;
-  bool exact = true;  // Bit for bit.
+  bool exact = true;      // Bit for bit.
+  std::size_t moved = 0;  // Values of a that are not on the grid themselves.
 };
 
 Held held(const Case& it, const Format& format, bool truncate) {
@@ -51,6 +55,7 @@ Held held(const Case& it, const Format& format, bool truncate) {
   std::size_t far = 0;
   for (std::size_t i = 0; i < it.a.values.size() && result.all; ++i) {
     const double x = it.a.values[i], y = it.b.values[i];
+    result.moved += rounded(x, format, truncate) != x && !std::isnan(x);
     if (rounded(x, format, truncate) == y || (std::isnan(x) && std::isnan(y))) continue;
     result.exact = false;
     if (!std::isfinite(x) || !std::isfinite(y)) result.all = false;
@@ -72,17 +77,18 @@ std::optional<Explanation> examine(const Case& it) {
     for (const Format& format : kFormats) {
       if (format.bits >= finest) continue;
       const Held as = held(it, format, truncate);
-      if (!as.all) continue;
+      const bool stored_so = name_of(it.site.views.b.dtype) == format.name;
+      if (!as.all || (as.moved < kMovedMin && !stored_so)) continue;
       Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t column) {
                                           return rounded(it.a.row(row)[column], format, truncate);
                                         }));
-      result.text = fmt::format("b is a {} to {}{}", truncate ? "cut off (not rounded)" : "rounded",
+      result.text = fmt::format("B is A {} to {}{}", truncate ? "truncated" : "rounded",
                                 format.name, as.exact ? ", bit for bit" : "");
       result.parameters = {{"dtype", std::string(format.name)},
                            {"rounding", std::string(truncate ? "truncate" : "nearest")}};
       result.settled = true;
       result.confidence = as.exact ? 1 : 0.95;
-      return result;
+      if (falls(it, result)) return result;
     }
   }
   return std::nullopt;
@@ -92,7 +98,7 @@ std::optional<Explanation> examine(const Case& it) {
 
 constinit const Diagnosis diagnoses::cast = {
     .code = "cast",
-    .question = "Is b just a in a narrower type?",
+    .question = "Is B just A in a narrower type?",
     .explains = "a conversion to bf16, f16 or an 8-bit float, and nothing else",
     .examine = examine,
 };

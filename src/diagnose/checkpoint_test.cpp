@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compare/beyond.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/toy_model.h"
 
@@ -15,7 +16,9 @@ Insight diagnose_weights(const Shape& shape, const Values& a, const Values& b, D
   site.place_a = site.place_b = read_place(site.name_a);
   site.views.a = view_of(shape, a, DType::f32);
   site.views.b = view_of(shape, b, dtype);
-  site.comparison = compare(site.views).value();
+  Beyond beyond;
+  site.comparison = compare(site.views, {}, beyond).value();
+  site.beyond = std::make_shared<const Beyond>(std::move(beyond));
   if (site.comparison.status == Status::close) site.comparison.status = Status::different;
   return diagnose({site}, {});
 }
@@ -68,9 +71,96 @@ TEST(Checkpoint, KnowsQuantization) {
       ASSERT_EQ(insight.findings.size(), 1U);
       EXPECT_EQ(insight.findings[0].code, "quantization") << insight.findings[0].explanation;
       EXPECT_EQ(insight.findings[0].explanation,
-                fmt::format("b is a on a grid of {} bits in blocks of 32", levels < 8 ? 4 : 8));
+                fmt::format("B is A quantized to {} bits in blocks of 32", levels < 8 ? 4 : 8));
     }
   }
+}
+
+std::string told(const Insight& insight) {
+  return insight.findings.empty()
+             ? "nothing"
+             : insight.findings[0].code + ": " + insight.findings[0].explanation;
+}
+
+// Any two round numbers are on the grid of some format.
+TEST(Checkpoint, CallsNoTwoNumbersACast) {
+  for (const auto& [a, b] : {std::pair(1.5, 1.25), {1.3, 1.25}, {3.0, 2.0}})
+    EXPECT_EQ(told(diagnose_weights({}, {a}, {b}, DType::f32)), "nothing") << a;
+}
+
+// A value that was on the grid before is not what rounding changed.
+TEST(Checkpoint, CallsAFlippedBitNoCast) {
+  Values a(4096), b;
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = i % 3 == 0;
+  b = a;
+  b[70] = 1 - b[70];
+  const Insight insight = diagnose_weights({64, 64}, a, b, DType::f32);
+  ASSERT_EQ(insight.findings.size(), 1U);
+  EXPECT_EQ(told(insight), "region: the difference is confined to row 1 of 64");
+  EXPECT_EQ(insight.findings[0].residual_after, 0);
+}
+
+// Larger than what a diagnosis holds: 1200 rows, of which it reads 512.
+constexpr uint64_t kRows = 1200, kColumns = 1024;
+
+TEST(Checkpoint, FindsElementsInAnyRowOfALargeWeight) {
+  const Values a = random_values(kRows * kColumns, 4);
+  for (const uint64_t row : {uint64_t{5}, uint64_t{700}, kRows - 1}) {
+    Values b = a;
+    b[row * kColumns + 7] = 4;
+    const Insight insight = diagnose_weights({kRows, kColumns}, a, b, DType::f32);
+    EXPECT_TRUE(told(insight).starts_with(
+        fmt::format("region: the difference is confined to row {}{} of 1200 (1 element: [{}, 7] ",
+                    row, row + 1 == kRows ? " (the tail)" : "", row)))
+        << told(insight);
+    EXPECT_EQ(insight.findings.at(0).residual_after, 0);
+  }
+}
+
+TEST(Checkpoint, CountsTheRowsOfTheWholeWeight) {
+  const Values a = random_values(kRows * kColumns, 4);
+  Values b = a;
+  for (const uint64_t row : {5, 900})
+    for (uint64_t i = 0; i < 9; ++i) b[row * kColumns + i] = 4;
+  EXPECT_EQ(told(diagnose_weights({kRows, kColumns}, a, b, DType::f32)),
+            "region: the difference is confined to rows 5, 900 of 1200");
+  // More than is read again: known by its rows.
+  for (uint64_t i = 600 * kColumns; i < b.size(); ++i) b[i] = 0;
+  for (const uint64_t row : {5, 900})
+    for (uint64_t i = 0; i < 9; ++i) b[row * kColumns + i] = a[row * kColumns + i];
+  EXPECT_TRUE(
+      told(diagnose_weights({kRows, kColumns}, a, b, DType::f32))
+          .starts_with("region: the difference is confined to rows 600–1199 (the tail) of"));
+}
+
+TEST(Checkpoint, CountsNanOfBothSidesInTheWholeWeight) {
+  Values a = random_values(kRows * kColumns, 4), b = a;
+  b[1100 * kColumns + 3] = NAN;
+  EXPECT_EQ(told(diagnose_weights({kRows, kColumns}, a, b, DType::f32)),
+            "nonfinite: B has 1 NaN where A is finite, in row 1100");
+  a[7 * kColumns] = a[7 * kColumns + 1] = INFINITY;
+  EXPECT_EQ(told(diagnose_weights({kRows, kColumns}, a, b, DType::f32)),
+            "nonfinite: NaN/Inf mismatch at 3 elements: A has 2 Inf, B has 1 NaN, in rows 7, 1100");
+}
+
+TEST(Checkpoint, FindsAnotherOrderOfAllRowsOfALargeWeight) {
+  const Values a = random_values(kRows * kColumns, 4);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Values b(a.size());
+    for (uint64_t row = 0; row < kRows; ++row)
+      std::copy_n(a.begin() + static_cast<std::ptrdiff_t>(row * 7 % kRows * kColumns), kColumns,
+                  b.begin() + static_cast<std::ptrdiff_t>(row * kColumns));
+    const Insight insight = diagnose_weights({kRows, kColumns}, a, b, dtype);
+    // Six rows are where they were: those with 6 · row a multiple of 1200.
+    EXPECT_EQ(told(insight),
+              "row_permutation: 1194 of 1200 rows of B are those of A in another order");
+  }
+}
+
+TEST(Checkpoint, CallsOtherRowsNoOtherOrder) {
+  const Insight insight = diagnose_weights({kRows, kColumns}, random_values(kRows * kColumns, 4),
+                                           random_values(kRows * kColumns, 5), DType::f32);
+  EXPECT_EQ(told(insight), "nothing");
 }
 
 TEST(Checkpoint, KnowsATransposeThatTheShapeHides) {

@@ -130,6 +130,14 @@ Explanation explained_by(const Case& it, Matrix model);
 // Whether what a model leaves is down to the noise and far below what there was.
 bool accepted(const Case& it, const Explanation& explanation);
 
+// Whether the two may hold the same values in another order: as far as extremes and sizes of the
+// whole tensors tell.
+bool may_be_moved(const Site& site);
+
+// Whether a model of b leaves less of the difference than there was. One that does not is no cause,
+// whatever else speaks for it.
+bool falls(const Case& it, const Explanation& explanation);
+
 // Whether it leaves about as much as came in, relative to the size of the model.
 bool near_carried(const Case& it, const Explanation& explanation);
 

@@ -56,7 +56,9 @@ bool of_values(const Diagnosis& d) {
 void explain(const Case& it, const DiagnoseOptions& options, const Wanted& wanted, Told& told) {
   for (const Diagnosis* diagnosis : diagnoses::kAll) {
     if (told.finding || !wanted(*diagnosis)) continue;
-    std::optional<Explanation> explanation = diagnosis->examine(it);
+    // Weights have no noise of their own: moving values keeps their extremes and their norm.
+    const bool other_values = diagnosis->layout && !it.run.activations && !may_be_moved(it.site);
+    std::optional<Explanation> explanation = other_values ? std::nullopt : diagnosis->examine(it);
     const bool accept = explanation && (it.carried > 0 ? made_there(it, *diagnosis, *explanation)
                                                        : accepted(it, *explanation));
     if (options.explain)

@@ -5,7 +5,7 @@
 // and farther from it where v is small. β, zero for RMS norms, is not in the dumps; f and β are
 // found by turns, each the least-squares answer to the other. Where the effect is smaller than the
 // rounding of single elements, all tokens shrinking alike still shows it. Where x itself was
-// dumped, f² · (v + eps_b) = v + eps_a is linear in both, and gives them.
+// dumped, the norms are computed again from it, which gives both: epsilon_fit.h.
 
 #include <fmt/format.h>
 
@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "diagnose/diagnosis.h"
+#include "diagnose/epsilon_fit.h"
 #include "diagnose/fit.h"
 #include "diagnose/norms.h"
 
@@ -79,48 +80,19 @@ Explanation fitted(const Case& it, NormFit& fit) {
   return best;
 }
 
-// The variances of the tokens that go into the norm; empty where they were not dumped.
-std::vector<double> variances(const Case& it) {
-  if (it.site.inputs.size() != 1) return {};
-  const Site& input = it.run.sites[it.site.inputs[0]];
-  if (input.role != Role::layer_output && input.role != Role::embedding) return {};
-  const Result<Matrix> x = read_matrix(input.views.a, it.run.extent, it.a.first_token);
-  if (!x.ok() || x.value().rows() != it.a.rows()) return {};
-  std::vector<double> result;
-  for (uint64_t row = 0; row < it.a.rows(); ++row) {
-    const double size = norm(x.value().row(row));
-    result.push_back(size * size / static_cast<double>(x.value().features));
-  }
-  return result;
-}
-
-// eps of both sides by least squares of f² · eps_b − eps_a = v · (1 − f²).
-struct Epsilons {
-  double a = 0, b = 0;
-};
-std::optional<Epsilons> epsilons(const Case& it, const NormFit& fit) {
-  const std::vector<double> v = variances(it);
-  double ff = 0, f1 = 0, n = 0, fy = 0, y1 = 0;
-  for (std::size_t row = 0; row < v.size(); ++row) {
-    const double f = (1 + fit.excess[row]) * (1 + fit.excess[row]), y = v[row] * (1 - f);
-    ff += f * f, f1 += f, n += 1, fy += f * y, y1 += y;
-  }
-  const double determinant = ff * n - f1 * f1;
-  if (v.empty() || !(determinant > 1e-12 * ff * n)) return std::nullopt;
-  const double b = (n * fy - f1 * y1) / determinant, a = (f1 * fy - ff * y1) / determinant;
-  // A is known from the configuration more surely than from here.
-  if (const auto& known = it.run.facts.norm_epsilon) return Epsilons{*known, b - a + *known};
-  if (b < 0 || a < -0.05 * b) return std::nullopt;
-  return Epsilons{std::max(a, 0.0), b};
-}
-
-void tell_epsilons(const Case& it, const NormFit& fit, Explanation& result) {
-  const std::optional<Epsilons> found = epsilons(it, fit);
-  if (!found) return;
-  result.text +=
-      fmt::format(": about {} in b and {} in a", human_number(found->b), human_number(found->a));
-  result.parameters.push_back({"epsilon_a", found->a});
-  result.parameters.push_back({"epsilon_b", found->b});
+void tell_epsilons(const Case& it, Explanation& result) {
+  const Epsilons found = fit_epsilons(it);
+  std::string text;
+  const auto tell = [&](const std::optional<double>& epsilon, std::string_view side,
+                        std::string_view name) {
+    if (!epsilon) return;
+    text += fmt::format("{}{} in {}", text.empty() ? ": about " : " and ", human_number(*epsilon),
+                        side);
+    result.parameters.push_back({std::string(name), *epsilon});
+  };
+  tell(found.a, "A", "epsilon_a");
+  tell(found.b, "B", "epsilon_b");
+  result.text += text;
 }
 
 // Too small to see in single elements. What comes in hides it.
@@ -128,7 +100,7 @@ std::optional<Explanation> faint(const Case& it, Explanation result) {
   const std::optional<double> shrink = shared_shrink(it.a, it.b, it.site.roundoff);
   if (!shrink || it.carried > 0 || it.before > it.floor) return std::nullopt;
   result.text =
-      fmt::format("all tokens of the norm are {} % {}, features alike: another epsilon ({} in b)",
+      fmt::format("all tokens of the norm are {} % {}, features alike: another epsilon ({} in B)",
                   human_number(100 * std::abs(*shrink)), *shrink > 0 ? "larger" : "smaller",
                   *shrink > 0 ? "smaller" : "larger");
   result.parameters = {{"factor", 1 + *shrink}};
@@ -154,9 +126,9 @@ std::optional<Explanation> examine(const Case& it) {
   result.text = fmt::format(
       "each token of the norm is off by a factor of its own, {} to {}: another epsilon{}",
       human_number(1 + least), human_number(1 + most),
-      std::abs(most) > std::abs(least) ? " (smaller in b)" : " (larger in b)");
+      std::abs(most) > std::abs(least) ? " (smaller in B)" : " (larger in B)");
   result.parameters = {{"factor_min", 1 + least}, {"factor_max", 1 + most}};
-  tell_epsilons(it, fit, result);
+  tell_epsilons(it, result);
   return result;
 }
 

@@ -1,4 +1,4 @@
-// b is a, rounded to a few evenly spaced levels in each block.
+// B is A, rounded to a few evenly spaced levels in each block.
 //
 // In a block of an 8-bit or 4-bit scheme all values are whole multiples of one step (an offset
 // moves the whole numbers, not the step), at most 2^bits apart, and no value is farther from a than
@@ -45,12 +45,22 @@ bool on_grid(std::span<const double> a, std::span<const double> b, double step, 
   return true;
 }
 
-// How many levels apart the ends of a block are; 0 where its values are on no grid.
-double levels_of(std::span<const double> a, std::span<const double> b, const Blur& blur) {
+// The levels of a block.
+struct Grid {
+  double first = 0, step = 0;
+  double levels = 0;  // How many the ends of the block are apart; 0: its values are on no grid.
+
+  double nearest(double value) const {
+    const double level = std::clamp(std::round((value - first) / step), 0.0, levels);
+    return first + level * step;
+  }
+};
+
+Grid grid_of(std::span<const double> a, std::span<const double> b, const Blur& blur) {
   std::vector<double> values(b.begin(), b.end());
   std::ranges::sort(values);
   const double span = values.back() - values.front();
-  if (span == 0) return 0;
+  if (span == 0) return {};
   double gap = span;
   for (std::size_t i = 1; i < values.size(); ++i) {
     const double here = values[i] - values[i - 1];
@@ -65,10 +75,25 @@ double levels_of(std::span<const double> a, std::span<const double> b, const Blu
   for (const double guess : {gap, least}) {
     for (const double steps : {1.0, 2.0, 3.0}) {
       const double step = span / std::max(1.0, std::round(steps * span / guess));
-      if (on_grid(a, b, step, blur)) return std::round(span / step);
+      if (on_grid(a, b, step, blur)) return {values.front(), step, std::round(span / step)};
     }
   }
-  return 0;
+  return {};
+}
+
+// By the values that the model speaks of.
+void measure_model(const Case& it, Matrix model, Explanation& result) {
+  double before = 0, after = 0, size = 0;
+  for (std::size_t i = 0; i < model.values.size(); ++i) {
+    const double x = it.a.values[i], y = it.b.values[i], made = model.values[i];
+    if (!std::isfinite(made) || !std::isfinite(y)) continue;
+    size += x * x;
+    before += (y - x) * (y - x);
+    after += (y - made) * (y - made);
+  }
+  result.before = size > 0 ? std::sqrt(before / size) : 1;
+  result.after = size > 0 ? std::sqrt(after / size) : 1;
+  result.model = std::move(model);
 }
 
 std::optional<Explanation> examine(const Case& it) {
@@ -78,25 +103,29 @@ std::optional<Explanation> examine(const Case& it) {
     const uint64_t block = wanted == 0 ? it.a.features : wanted;
     if (block < 16 || it.a.features % block != 0) continue;
     double holding = 0, blocks = 0, most = 0;
+    Matrix model = it.b;  // Where a block is on no grid, or was not looked at, nothing is said.
+    std::ranges::fill(model.values, NAN);
     const double spared = (1 - kBlocksHolding) * static_cast<double>(count / block);
     for (std::size_t at = 0; at + block <= count && blocks - holding <= spared; at += block) {
-      const double levels = levels_of(std::span(it.a.values).subspan(at, block),
-                                      std::span(it.b.values).subspan(at, block), blur);
+      const Grid grid = grid_of(std::span(it.a.values).subspan(at, block),
+                                std::span(it.b.values).subspan(at, block), blur);
       blocks += 1;
-      holding += levels > 0 && levels <= 255;
-      most = std::max(most, levels);
+      holding += grid.levels > 0 && grid.levels <= 255;
+      most = std::max(most, grid.levels);
+      for (std::size_t i = at; i < at + block && grid.levels > 0; ++i)
+        model.values[i] = grid.nearest(it.a.values[i]);
     }
     if (blocks == 0 || holding < kBlocksHolding * blocks) continue;
     const int bits = most < 16 ? 4 : 8;
     // A grid of 255 levels fits 32 arbitrary values of a narrow float now and then, not all blocks.
     Explanation result;
-    result.text = fmt::format("b is a on a grid of {} bits in blocks of {}", bits, block);
+    result.text = fmt::format("B is A quantized to {} bits in blocks of {}", bits, block);
     result.parameters = {{"bits", static_cast<double>(bits)},
                          {"block", static_cast<double>(block)}};
-    result.after = it.before;
+    measure_model(it, std::move(model), result);
     result.settled = true;
     result.confidence = 0.9;
-    return result;
+    if (falls(it, result)) return result;
   }
   return std::nullopt;
 }
@@ -105,7 +134,7 @@ std::optional<Explanation> examine(const Case& it) {
 
 constinit const Diagnosis diagnoses::quantization = {
     .code = "quantization",
-    .question = "Is b a quantized?",
+    .question = "Is B a quantized A?",
     .explains = "weights or activations that went through an integer format",
     .examine = examine,
 };

@@ -1,13 +1,18 @@
 // The difference is confined to some tokens, features or heads; all others agree to the noise.
 //
 // A slice is bad where its error exceeds what the noise model allows for its size. Up to half of
-// the slices may be bad: more is no region.
+// the slices may be bad: more is no region. Where a Case holds a part of the tensor only, what was
+// noted of all of it while it was compared tells more: a slice is then bad where it has elements
+// beyond tolerance.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "base/text.h"
+#include "diagnose/beyond_tokens.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
 
@@ -15,11 +20,13 @@ namespace tensordiff {
 namespace {
 
 constexpr double kElementsMax = 0.05;  // Share of scattered elements that is still "a few".
+constexpr std::size_t kNamedMax = 3;   // Elements that a sentence gives the places of.
 
 struct Slices {
-  std::string_view noun;
+  std::string_view noun;  // Of more than one.
   uint64_t count;
   std::function<uint64_t(uint64_t row, uint64_t column)> of;
+  uint64_t first = 0;  // The number of the first one, of more than were read.
 };
 
 struct Bad {
@@ -47,7 +54,7 @@ Bad bad_slices(const Case& it, const Slices& way) {
   for (uint64_t slice = 0; slice < way.count; ++slice) {
     // A slice of nearly zeros has the noise of its neighbours, not of its own size.
     if (gap[slice] > it.floor * it.floor * std::max(size[slice], 0.25 * mean)) {
-      bad.slices.push_back(slice);
+      bad.slices.push_back(way.first + slice);
       bad.zero_in_b = bad.zero_in_b && b[slice] == 0;
     } else {
       outside += gap[slice];
@@ -57,10 +64,9 @@ Bad bad_slices(const Case& it, const Slices& way) {
   return bad;
 }
 
-std::string place_of(const Bad& bad, const Slices& way) {
-  const auto& slices = bad.slices;
+std::string place_of(const std::vector<uint64_t>& slices, uint64_t count) {
   const bool one_run = slices.back() - slices.front() + 1 == slices.size();
-  if (one_run && slices.back() + 1 == way.count) return " (the tail)";
+  if (one_run && slices.back() + 1 == count) return " (the tail)";
   if (one_run && slices.front() == 0) return " (the start)";
   if (slices.size() < 3 || one_run) return "";
   const uint64_t period = slices[1] - slices[0];
@@ -69,17 +75,49 @@ std::string place_of(const Bad& bad, const Slices& way) {
   return fmt::format(" (one in {})", period);
 }
 
+// "row 5 of 1024", "tokens 17–19 (the tail) of 20".
+std::string slices_text(std::string_view noun, const std::vector<uint64_t>& slices,
+                        uint64_t count) {
+  if (slices.size() == 1) noun.remove_suffix(1);
+  return fmt::format("{} {}{} of {}", noun, ranges_text(slices), place_of(slices, count), count);
+}
+
+Explanation confined_to(std::string_view noun, std::string where, std::vector<uint64_t> slices) {
+  Explanation result;
+  result.text = "the difference is confined to " + std::move(where);
+  result.parameters = {{"axis", std::string(noun)}, {"slices", std::move(slices)}};
+  result.confidence = 0.9;
+  return result;
+}
+
+uint64_t tokens_of_all(const Case& it) { return by_tokens(it.site.views.a, it.run.extent).tokens; }
+
+// What is said of a part of the tensor is said of that part.
+std::string part_text(const Case& it) {
+  if (it.a.whole) return "";
+  const uint64_t rows = tokens_of_all(it);
+  const uint64_t first = it.a.first_token;
+  return fmt::format(", as far as it was looked at ({} {}–{} of {})",
+                     it.run.activations ? "tokens" : "rows", first, first + it.a.tokens - 1, rows);
+}
+
+// Whether as many elements of the whole tensor differ as these features have.
+bool fill_all(const Case& it, const Slices& way, const Bad& bad) {
+  const Diff& diff = it.site.comparison.diff;
+  return way.noun == "features" && diff.compared - diff.equal + diff.nonfinite_mismatch ==
+                                       bad.slices.size() * it.a.batch * tokens_of_all(it);
+}
+
 std::optional<Explanation> within(const Case& it, const Slices& way) {
   if (way.count < 2) return std::nullopt;
-  const Bad bad = bad_slices(it, way);
+  Bad bad = bad_slices(it, way);
   if (bad.slices.empty() || 2 * bad.slices.size() > way.count) return std::nullopt;
-  Explanation result;
+  const bool of_tokens = way.count == it.a.tokens && way.noun != "features";
+  std::string where = slices_text(way.noun, bad.slices, of_tokens ? tokens_of_all(it) : way.count);
+  if (bad.zero_in_b) where += ", where B is zero";
+  if (!fill_all(it, way, bad)) where += part_text(it);
+  Explanation result = confined_to(way.noun, std::move(where), std::move(bad.slices));
   result.after = bad.after;
-  result.text = fmt::format("the difference is confined to {} {}{} of {}{}", way.noun,
-                            ranges_text(bad.slices), place_of(bad, way), way.count,
-                            bad.zero_in_b ? ", where b is zero" : "");
-  result.parameters = {{"axis", std::string(way.noun)}, {"slices", bad.slices}};
-  result.confidence = 0.9;
   return result;
 }
 
@@ -100,22 +138,75 @@ std::optional<Explanation> scattered(const Case& it) {
     return std::nullopt;
   Explanation result;
   result.after = std::sqrt(outside) / it.norm_a;
-  result.text = fmt::format("the difference is confined to {} of {} elements", where.size(),
-                            it.a.values.size());
+  result.text = fmt::format("the difference is confined to {} of {} elements{}", where.size(),
+                            it.a.values.size(), part_text(it));
   if (where.size() > 32) where.resize(32);
   result.parameters = {{"axis", std::string("elements")}, {"positions", where}};
   result.confidence = 0.8;
   return result;
 }
 
+// The same of the whole tensor, where what is beyond tolerance does not lie all over it.
+std::optional<Explanation> within_all(const Case& it, const BeyondTokens& all) {
+  const uint64_t tokens = all.tokens, features = all.features;
+  const uint64_t heads = std::max<uint64_t>(1, all.heads);
+  const Slices ways[] = {
+      {"sequences", all.batch, [&](uint64_t row, uint64_t) { return row / tokens; }},
+      {it.run.activations ? "tokens" : "rows", tokens,
+       [&](uint64_t row, uint64_t) { return row % tokens; }},
+      {"heads", heads, [&](uint64_t, uint64_t i) { return i * heads / features; }},
+      {"features", features, [](uint64_t, uint64_t i) { return i; }},
+  };
+  for (const Slices& way : ways) {
+    // What was not read is known by its rows only.
+    if (way.count < 2 || (!all.rows_unread.empty() && &way > &ways[1])) continue;
+    std::set<uint64_t> bad;
+    for (const BeyondTokens::Element& each : all.elements)
+      bad.insert(way.of(each.row, each.feature));
+    for (const uint64_t row : all.rows_unread) bad.insert(way.of(row, 0));
+    if (bad.empty() || 2 * bad.size() > way.count) continue;
+    std::vector<uint64_t> slices(bad.begin(), bad.end());
+    return confined_to(way.noun, slices_text(way.noun, slices, way.count), std::move(slices));
+  }
+  return std::nullopt;
+}
+
+// The places of a few elements, in the shape that was compared.
+std::string elements_text(const Case& it, const BeyondTokens& all) {
+  if (all.elements.size() > kNamedMax || !all.rows_unread.empty()) return "";
+  std::string out;
+  for (const BeyondTokens::Element& each : all.elements)
+    out += fmt::format("{}{} {} → {}", out.empty() ? "" : ", ",
+                       shape_text(index_at(it.site.views.a.shape, each.position)),
+                       human_number(each.a), human_number(each.b));
+  return fmt::format(" ({} element{}: {})", all.elements.size(),
+                     all.elements.size() == 1 ? "" : "s", out);
+}
+
+std::optional<Explanation> of_all(const Case& it) {
+  const std::optional<BeyondTokens> all = beyond_tokens(it);
+  std::optional<Explanation> result = all ? within_all(it, *all) : std::nullopt;
+  if (!result) return std::nullopt;
+  const bool zero = all->rows_unread.empty() &&
+                    std::ranges::all_of(all->elements, [](const auto& x) { return x.b == 0; });
+  result->text += elements_text(it, *all);
+  if (zero) result->text += ", where B is zero";
+  result->before = it.site.error;
+  result->after = all->outside;
+  result->settled = true;  // No element elsewhere is beyond tolerance.
+  return result;
+}
+
 std::optional<Explanation> examine(const Case& it) {
   if (it.norm_a == 0) return std::nullopt;
+  if (!it.a.whole)
+    if (std::optional<Explanation> all = of_all(it)) return all;
   const uint64_t tokens = it.a.tokens, features = it.a.features;
   const uint64_t heads = std::max<uint64_t>(1, it.a.heads);
   const Slices ways[] = {
       {"sequences", it.a.batch, [&](uint64_t row, uint64_t) { return row / tokens; }},
       {it.run.activations ? "tokens" : "rows", tokens,
-       [&](uint64_t row, uint64_t) { return row % tokens; }},
+       [&](uint64_t row, uint64_t) { return row % tokens; }, it.a.first_token},
       {"heads", heads, [&](uint64_t, uint64_t i) { return i * heads / features; }},
       {"features", features, [](uint64_t, uint64_t i) { return i; }},
   };

@@ -1,8 +1,8 @@
-// The tokens (or rows) of b are those of a in another order: a shuffled batch, patches in blocks
+// The tokens (or rows) of B are those of A in another order: a shuffled batch, patches in blocks
 // against raster order, a zigzag split over ranks.
 //
 // Rows are matched by a few scattered features, each to the nearest, and the match must be one to
-// one.
+// one. Of a weight that is too large to be held, these features of all rows are read.
 
 #include <fmt/format.h>
 
@@ -11,6 +11,8 @@
 #include "diagnose/blocks.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/row_order.h"
+#include "tensor/reader.h"
 
 namespace tensordiff {
 namespace {
@@ -47,7 +49,32 @@ void judge_moved(const Case& it, const std::vector<uint64_t>& source, Explanatio
   result.after = std::sqrt(after / size);
 }
 
+std::string text_of(const Case& it, const std::vector<uint64_t>& source) {
+  uint64_t moved = 0;
+  for (uint64_t row = 0; row < source.size(); ++row) moved += source[row] != row;
+  return fmt::format("{} of {} {} of B are those of A in another order", moved, source.size(),
+                     it.run.activations ? "tokens" : "rows");
+}
+
+// Of all rows of a weight; the rows that the case holds tell how well that explains them.
+std::optional<Explanation> of_all_rows(const Case& it) {
+  if (it.run.activations || it.own || it.a.batch != 1) return std::nullopt;
+  const std::optional<std::vector<uint64_t>> source = order_of_rows(it.site.views);
+  const Result<Reader> reader = Reader::open(it.site.views.a);
+  if (!source || !reader.ok()) return std::nullopt;
+  Matrix model = like(it.a);
+  for (uint64_t row = 0; row < it.a.rows(); ++row)
+    reader.value().values((*source)[it.a.first_token + row] * it.a.features, it.a.features,
+                          model.row(row).data());
+  Explanation result = explained_by(it, std::move(model));
+  result.text = text_of(it, *source);
+  result.parameters = {{"source", *source}};
+  return result;
+}
+
 std::optional<Explanation> examine(const Case& it) {
+  if (!it.a.whole && it.norm_a > 0)
+    if (std::optional<Explanation> all = of_all_rows(it)) return all;
   const uint64_t rows = it.a.rows();
   if (rows < 2 || rows > kRowsMax || it.norm_a == 0) return std::nullopt;
   const std::optional<BlockMap> map = block_order(sketch(it.a), sketch(it.b), rows);
@@ -55,10 +82,7 @@ std::optional<Explanation> examine(const Case& it) {
   Explanation result = explained_by(
       it, filled(it.a, [&](uint64_t row, uint64_t i) { return it.a.row(map->source[row])[i]; }));
   if (it.carried > 0) judge_moved(it, map->source, result);
-  uint64_t moved = 0;
-  for (uint64_t row = 0; row < rows; ++row) moved += map->source[row] != row;
-  result.text = fmt::format("{} of {} {} of b are those of a in another order", moved, rows,
-                            it.run.activations ? "tokens" : "rows");
+  result.text = text_of(it, map->source);
   result.parameters = {{"source", map->source}};
   return result;
 }
@@ -67,7 +91,7 @@ std::optional<Explanation> examine(const Case& it) {
 
 constinit const Diagnosis diagnoses::row_permutation = {
     .code = "row_permutation",
-    .question = "Are the tokens or rows of b those of a in another order?",
+    .question = "Are the tokens or rows of B those of A in another order?",
     .explains = "a shuffled batch, another order of patches, a zigzag split not undone",
     .layout = true,
     .examine = examine,

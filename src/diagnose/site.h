@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@
 
 namespace tensordiff {
 
+struct Beyond;  // compare/beyond.h
+
 struct Site {
   std::size_t pair = 0;     // Index of its row in the report.
   std::size_t capture = 0;  // Its place in the file of a.
@@ -26,6 +29,7 @@ struct Site {
   std::string stage;
   AlignedPair views;
   Comparison comparison;
+  std::shared_ptr<const Beyond> beyond;  // Where what is beyond tolerance lies, where it is known.
 
   Role role = Role::other;
   std::vector<std::size_t> inputs;  // Indexes of sites, as far as they are in the dumps.

@@ -126,11 +126,11 @@ TEST(Wording, RemarksOnWhatTheNumbersWouldHide) {
   row.comparison.b.nan = 2;
   row.comparison.diff.nonfinite_mismatch = 2;
   row.comparison.diff.nonfinite_agreeing = 1;
-  EXPECT_EQ(remarks(row),
-            (std::vector<std::string>{
-                "a is all zeros, b is not",
-                "NaN or infinite, and not alike, at 2 places (a has none, b has 2 NaN)",
-                "NaN or infinite alike at 1 place, which counts as agreement"}));
+  EXPECT_EQ(
+      remarks(row),
+      (std::vector<std::string>{
+          "a is all zeros, b is not", "NaN/Inf mismatch at 2 elements: A has none, B has 2 NaN",
+          "the same NaN or Inf on both sides at 1 element, which counts as agreement"}));
   row = sample_pair(0, "w", Status::identical);
   row.comparison.a = row.comparison.b = nonfinite_stats(6, 0);
   EXPECT_EQ(remarks(row), std::vector<std::string>{"both are all NaN"});

@@ -26,8 +26,8 @@ void remark_character(const PairRow& row, std::vector<std::string>& out) {
 std::string nonfinite_text(const Stats& stats) {
   if (stats.nan + stats.inf == 0) return "none";
   if (stats.inf == 0) return human_count(stats.nan) + " NaN";
-  if (stats.nan == 0) return human_count(stats.inf) + " infinite";
-  return fmt::format("{} NaN and {} infinite", human_count(stats.nan), human_count(stats.inf));
+  if (stats.nan == 0) return human_count(stats.inf) + " Inf";
+  return fmt::format("{} NaN and {} Inf", human_count(stats.nan), human_count(stats.inf));
 }
 
 }  // namespace
@@ -54,12 +54,12 @@ std::vector<std::string> remarks(const PairRow& row) {
   remark_character(row, out);
   const Diff& diff = row.comparison.diff;
   if (diff.nonfinite_mismatch > 0)
-    out.push_back(fmt::format("NaN or infinite, and not alike, at {} (a has {}, b has {})",
-                              counted(diff.nonfinite_mismatch, "place"),
+    out.push_back(fmt::format("NaN/Inf mismatch at {}: A has {}, B has {}",
+                              counted(diff.nonfinite_mismatch, "element"),
                               nonfinite_text(row.comparison.a), nonfinite_text(row.comparison.b)));
   if (diff.nonfinite_agreeing > 0)
-    out.push_back(fmt::format("NaN or infinite alike at {}, which counts as agreement",
-                              counted(diff.nonfinite_agreeing, "place")));
+    out.push_back(fmt::format("the same NaN or Inf on both sides at {}, which counts as agreement",
+                              counted(diff.nonfinite_agreeing, "element")));
   return out;
 }
 

@@ -65,10 +65,14 @@ std::optional<std::string> numpy_of(const std::vector<Step>& steps, char side, S
 
 // Whether the error is made here: known of pairs that diverge, from the findings of the run.
 std::optional<bool> introduced(const Report& report, std::size_t pair) {
+  // Nothing that came before is known to differ: what was not made here may be, all the same.
+  const auto made = [](const Divergence& each) {
+    return each.created ? std::optional(true) : std::nullopt;
+  };
   if (report.first_divergence && report.first_divergence->pair == pair)
-    return report.first_divergence->created;
+    return made(*report.first_divergence);
   for (const Divergence& next : report.next_divergences)
-    if (next.pair == pair) return next.created;
+    if (next.pair == pair) return made(next);
   const Status status = report.pairs[pair].comparison.status;
   const bool judged = report.pairs[pair].verdict.has_value();
   return judged && status == Status::different ? std::optional(false) : std::nullopt;
@@ -150,7 +154,7 @@ void write_metrics(JsonWriter& json, const Row& row) {
   json.member("maxRel", diff.max_rel).member("meanRel", diff.mean_rel);
   json.member("relL2", diff.rel_l2).member("cosine", diff.cosine).member("pcc", diff.pcc);
   json.member("normRatio", diff.norm_ratio).member("snrDb", snr_db(diff));
-  json.member("ulpMax", diff.ulp_max).member("beyond", diff.exceeding);
+  json.member("ulpMax", diff.ulp_max).member("beyond", diff.exceeding + diff.nonfinite_mismatch);
   json.member("nonfiniteMismatch", diff.nonfinite_mismatch);
   json.member("nonfiniteAgreeing", diff.nonfinite_agreeing);
   json.member("atol", diff.tolerance.atol).member("rtol", diff.tolerance.rtol);

@@ -255,6 +255,7 @@ bool was_compared(const Row& row) {
 
 std::optional<double> tolerance_ratio(const Diff& diff) {
   if (!diff.max_abs) return std::nullopt;
+  if (diff.nonfinite_mismatch > 0) return std::numeric_limits<double>::infinity();
   const double atol = diff.tolerance.atol, rtol = diff.tolerance.rtol;
   const double allowed = atol + rtol * std::abs(diff.a_there.value_or(0));
   const double there = *diff.max_abs == 0 ? 0 : *diff.max_abs / allowed;

@@ -54,12 +54,12 @@ test('the axes of a pair are said by hand, and it is compared so', async (t) => 
   const page = await browse(t, url, { allow: ['409'] }); // Tiles of the values before.
   await finished(page);
   await page.locator('.badge.bad').waitFor();
-  await page.getByRole('button', { name: 'Say what the axes are' }).click();
+  await page.getByRole('button', { name: 'Name the axes' }).click();
   await page.getByLabel('Axes of a and b').fill('i j -> j i');
   await page.keyboard.press('Enter');
   await page.locator('.step', { hasText: 'permute' }).waitFor();
   await page.locator('.ph .badge.ok').waitFor();
-  await page.getByRole('button', { name: 'Say what the axes are' }).click();
+  await page.getByRole('button', { name: 'Name the axes' }).click();
   await page.getByRole('button', { name: 'Find out again' }).click();
   await page.locator('.ph .badge.bad').waitFor();
 });

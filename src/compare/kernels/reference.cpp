@@ -81,6 +81,12 @@ struct Centring {
   }
 };
 
+void add_nonfinite(bool agree, uint64_t at, Sums& sums) {
+  ++(agree ? sums.agreeing : sums.mismatch);
+  uint64_t& first = agree ? sums.agreeing_at : sums.mismatch_at;
+  first = std::min(first, at);
+}
+
 template <class T>
 Sums diff_real(const T* a, const T* b, const Tile& tile) {
   Sums sums;
@@ -92,7 +98,7 @@ Sums diff_real(const T* a, const T* b, const Tile& tile) {
     add_value(static_cast<double>(b[i]), pivot_b, sums.b);
     if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
       const bool agree = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
-      ++(agree ? sums.agreeing : sums.mismatch);
+      add_nonfinite(agree, tile.first + i, sums);
       continue;
     }
     add_distance(static_cast<double>(std::abs(b[i] - a[i])), static_cast<double>(std::abs(a[i])),
@@ -148,7 +154,7 @@ Sums diff_complex(const double* a, const double* b, const Tile& tile) {
       agree = agree && (a[part] == b[part] || (std::isnan(a[part]) && std::isnan(b[part])));
     }
     if (!finite) {
-      ++(agree ? sums.agreeing : sums.mismatch);
+      add_nonfinite(agree, tile.first + i, sums);
       continue;
     }
     add_distance(std::hypot(b[0] - a[0], b[1] - a[1]), std::hypot(a[0], a[1]),

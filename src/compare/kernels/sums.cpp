@@ -46,6 +46,8 @@ void Sums::merge(const Sums& later) {
   exceeding += later.exceeding;
   mismatch += later.mismatch;
   agreeing += later.agreeing;
+  mismatch_at = std::min(mismatch_at, later.mismatch_at);
+  agreeing_at = std::min(agreeing_at, later.agreeing_at);
   if (later.max_abs > max_abs ||
       (later.max_abs == max_abs && later.max_abs_at < max_abs_at && later.max_abs >= 0)) {
     max_abs = later.max_abs;

@@ -54,9 +54,11 @@ struct Sums {
   double d_relative = 0;  // Sum of |d| / (|a| + 1e-8).
   uint64_t equal = 0;
   uint64_t exceeding = 0;
-  uint64_t mismatch = 0;  // One side is not finite, or both are but not the same.
-  uint64_t agreeing = 0;  // The same infinity, or NaN with NaN.
-  double max_abs = -1;    // -1: no pair yet.
+  uint64_t mismatch = 0;              // One side is not finite, or both are but not the same.
+  uint64_t agreeing = 0;              // The same infinity, or NaN with NaN.
+  uint64_t mismatch_at = UINT64_MAX;  // The position of the first of each; UINT64_MAX: none.
+  uint64_t agreeing_at = UINT64_MAX;
+  double max_abs = -1;  // -1: no pair yet.
   uint64_t max_abs_at = 0;
   double max_rel = 0;
   double rtol_needed = 0;  // Infinite when no rtol would do.

@@ -18,6 +18,12 @@ const METRICS = [
   ['distance', '1 − cosine'],
 ] as const;
 
+/** What is NaN or infinite on one side alone is off by more than any number. */
+function heightValue(store: PairStore, metric: string, row: number): number {
+  if (store.num('ratio', row) === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
+  return metric === 'distance' ? 1 - store.num('cosine', row) : store.num(metric, row);
+}
+
 function pointsOf(store: PairStore, metric: string): marks.Point[] {
   const order = store.column('order');
   const rows: number[] = [];
@@ -27,7 +33,7 @@ function pointsOf(store: PairStore, metric: string): marks.Point[] {
   return rows.map((row) => ({
     row,
     layer: store.num('layer', row),
-    value: metric === 'distance' ? 1 - store.num('cosine', row) : store.num(metric, row),
+    value: heightValue(store, metric, row),
     kind: classOfCode[store.status(row)],
   }));
 }

@@ -60,6 +60,7 @@ function heights(plot: uPlot): (value: number) => number {
   const min = plot.scales.y.min ?? 0;
   return (value) => {
     if (Number.isNaN(value) || value <= min) return floor;
+    if (value === Number.POSITIVE_INFINITY) return top;
     return Math.max(top, Math.min(floor, plot.valToPos(value, 'y', true)));
   };
 }

@@ -1,5 +1,5 @@
 // What the axes of a pair are, said by hand: compared again with that.
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import * as api from '../net/api';
 import type { Pair } from '../net/types';
 import { rerun } from '../store/session';
@@ -20,6 +20,8 @@ export function exampleOf(a: readonly number[], b: readonly number[]): string {
 
 export function LayoutEditor({ pair, onClose }: { pair: Pair; onClose: () => void }) {
   const box = useRef<HTMLInputElement>(null);
+  // The attribute is for pages that load; this one is there already.
+  useEffect(() => box.current!.focus(), []);
   const apply = (dims: string | null) => {
     rerun(api.patchPair(state.session.value!.id, pair.id, state.store.value.run, dims));
     onClose();
@@ -39,7 +41,6 @@ export function LayoutEditor({ pair, onClose }: { pair: Pair; onClose: () => voi
         aria-label="Axes of a and b"
         placeholder={example}
         spellcheck={false}
-        autofocus
         defaultValue={pair.dims ?? example}
         onKeyDown={(event) => {
           if (event.key === 'Escape') onClose();
@@ -48,7 +49,7 @@ export function LayoutEditor({ pair, onClose }: { pair: Pair; onClose: () => voi
       />
       <span class="row2">
         <button type="submit" class="btn sm pri">
-          Compare so
+          Apply
         </button>
         {pair.dims && (
           <button type="button" class="btn sm" onClick={() => apply(null)}>

@@ -12,30 +12,36 @@ interface One {
   title?: string;
 }
 
+const elements = (n: number) => `${count(n)} ${n === 1 ? 'element' : 'elements'}`;
+
 function mainMetrics(pair: Pair, m: M): One[] {
   const bad = m.beyond > 0;
-  const nonfinite = (side: 'a' | 'b') => {
-    const stats = pair[side]?.stats;
-    return stats ? toNumber(stats.nan) + toNumber(stats.inf) : 0;
-  };
+  const lost = m.nonfiniteMismatch > 0;
+  const nonfinite = (side: 'a' | 'b', kind: 'nan' | 'inf') =>
+    count(toNumber(pair[side]?.stats?.[kind] ?? 0));
   return [
-    { name: 'max |Δ|', value: num(m.maxAbs), extra: m.at ? ` @ ${m.at.join(', ')}` : '', hot: bad },
+    {
+      name: 'max |Δ|',
+      value: lost ? 'NaN/Inf' : num(m.maxAbs),
+      extra: m.at ? ` @ ${m.at.join(', ')}` : '',
+      hot: bad,
+    },
     { name: 'mean |Δ|', value: num(m.meanAbs, 3) },
-    { name: 'relative L2', value: num(m.relL2, 3) },
+    { name: 'relative L2', value: lost ? '–' : num(m.relL2, 3) },
     { name: 'cosine', value: cosine(toNumber(m.cosine)) },
     { name: 'SNR', value: num(m.snrDb, 3), extra: m.snrDb === null ? '' : ' dB' },
     {
       name: 'beyond tolerance',
-      value: percent(m.beyond, m.compared),
+      value: percent(m.beyond, m.compared + m.nonfiniteMismatch + m.nonfiniteAgreeing),
       extra: ` ${count(m.beyond)}`,
       hot: bad,
     },
     {
-      name: 'NaN, Inf',
-      value: count(nonfinite('a')),
-      extra: ` a, ${count(nonfinite('b'))} b`,
-      hot: m.nonfiniteMismatch > 0,
-      title: `${count(m.nonfiniteMismatch)} places where only one side is finite`,
+      name: 'NaN, Inf in A · B',
+      value: `${nonfinite('a', 'nan')}, ${nonfinite('a', 'inf')}`,
+      extra: ` · ${nonfinite('b', 'nan')}, ${nonfinite('b', 'inf')}`,
+      hot: lost,
+      title: `NaN/Inf mismatch at ${elements(m.nonfiniteMismatch)}`,
     },
     {
       name: 'ULP at most',

@@ -1,5 +1,5 @@
 // A note on a pair, kept with the session.
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import * as api from '../net/api';
 import type { Pair } from '../net/types';
 import { reloadPair } from '../store/pair';
@@ -8,6 +8,8 @@ import * as state from '../store/state';
 
 export function NoteEditor({ pair, onClose }: { pair: Pair; onClose: () => void }) {
   const box = useRef<HTMLTextAreaElement>(null);
+  // The attribute is for pages that load; this one is there already.
+  useEffect(() => box.current!.focus(), []);
   const run = state.store.value.run;
   const save = async () => {
     try {
@@ -33,7 +35,6 @@ export function NoteEditor({ pair, onClose }: { pair: Pair; onClose: () => void 
         aria-label="Note"
         rows={3}
         maxLength={10_000}
-        autofocus
         defaultValue={pair.note ?? ''}
         onKeyDown={(event) => {
           if (event.key === 'Escape') onClose();

@@ -155,8 +155,8 @@ export function PairHeader({ pair }: { pair: Pair }) {
           <button
             type="button"
             class={`btn g sm ${pair.dims ? 'on' : ''}`}
-            aria-label="Say what the axes are"
-            title={pair.dims ? `Axes by hand: ${pair.dims}` : 'Say what the axes are'}
+            aria-label="Name the axes"
+            title={pair.dims ? `Axes by hand: ${pair.dims}` : 'Name the axes'}
             onClick={() => edit('layout')}
           >
             <Icon name="edit" />

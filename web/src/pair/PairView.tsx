@@ -85,7 +85,7 @@ function NoLayout({ pair }: { pair: Pair }) {
       <span>
         {pair.message ?? 'No layout brings these two to one shape'}. The values below are as stored,
         each side by itself.
-        {!state.exploring.value && ' Say what the axes are with the pencil above.'}
+        {!state.exploring.value && ' Name the axes with the pencil above.'}
       </span>
     </div>
   );

@@ -15,13 +15,14 @@ const latest = new Latest();
 const ROUNDS_MAX = 64;
 
 export async function jumpToMax() {
-  const at = (await openedPair())?.metrics?.at;
-  if (!at) {
+  const metrics = (await openedPair())?.metrics;
+  if (!metrics?.at) {
     state.say('no element differs');
     return;
   }
-  view.goTo(at);
-  state.say(`largest difference, at ${at.join(', ')}`);
+  view.goTo(metrics.at);
+  const what = metrics.nonfiniteMismatch > 0 ? 'first NaN/Inf mismatch' : 'largest difference';
+  state.say(`${what}, at ${metrics.at.join(', ')}`);
 }
 
 /** The last thing that was looked for; N goes on with it. */

@@ -22,11 +22,13 @@ async function load(sessionId: string, id: number) {
     const pair = await api.pair(sessionId, id, state.store.value.run, signal);
     if (signal.aborted) return;
     batch(() => {
-      const another = state.pair.value?.id !== pair.id;
+      const before = state.pair.value;
+      const another = before?.id !== pair.id;
       state.pair.value = pair;
       state.pairError.value = null;
       state.pairBusy.value = false;
-      if (another || view.sliceA.value.at.length !== (view.shapeOf(pair) ?? []).length)
+      const isNew = another || !before?.metrics;
+      if (isNew || view.sliceA.value.at.length !== (view.shapeOf(pair) ?? []).length)
         view.lookAt(pair, wanted?.at);
       if (wanted?.zoom) view.zoom.value = wanted.zoom;
       wanted = null;

@@ -31,6 +31,17 @@ test('the next pair of the same shape keeps slice and zoom', () => {
   expect(view.cursor.value).toEqual([0, 0, 0]);
 });
 
+test('without a place of someone’s choice, the cursor is at the worst element of each pair', () => {
+  const worst = (at: number[]) => ({ ...pairOf([4, 100], [], []), metrics: { at } }) as Pair;
+  view.lookAt(worst([1, 2]));
+  expect(view.cursor.value).toEqual([1, 2]);
+  view.lookAt(worst([3, 70]));
+  expect(view.cursor.value).toEqual([3, 70]);
+  view.goTo([2, 5]);
+  view.lookAt(worst([0, 9]));
+  expect(view.cursor.value).toEqual([2, 5]);
+});
+
 test('a jump takes the window and the range along', () => {
   view.lookAt(pairOf([100, 200], [], []));
   view.zoom.value = { y: { from: 0, to: 10 }, x: { from: 0, to: 20 } };

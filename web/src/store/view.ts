@@ -78,6 +78,9 @@ export const shapeOf = (pair: Pair | null): number[] | null => {
   return pair.shape ?? (pair.a && pair.b ? null : ((pair.a ?? pair.b)?.shape ?? null));
 };
 
+/** Whether someone chose where the cursor is; else it goes to the worst element of each pair. */
+let isChosen = false;
+
 /** A pair has come: keeps slice and zoom where the shape is the same, starts anew where not. */
 export function lookAt(pair: Pair, wanted?: readonly number[] | null) {
   const common = shapeOf(pair);
@@ -89,8 +92,12 @@ export function lookAt(pair: Pair, wanted?: readonly number[] | null) {
     zoom.value = wholePlane(sliceA.value);
     rangeA.value = { from: 0, to: Math.min(10, Math.max(shapeA.at(-1) ?? 1, 1)) };
     activeAxis.value = 0;
+    isChosen = Boolean(wanted);
   } else if (wanted) {
     sliceA.value = { ...sliceA.value, at: startSlice(shapeA, wanted).at };
+    isChosen = true;
+  } else if (!isChosen && pair.metrics?.at) {
+    move(pair.metrics.at);
   }
   if (!common) linked.value = false;
   else if (!sameShape(shapeB, sliceB.value.shape)) linked.value = true;
@@ -106,8 +113,13 @@ const clipRange = (range: Range, size: number): Range =>
 
 /** Moves the cursor, and the window after it when it leaves. */
 export function goTo(at: readonly number[]) {
+  if (at.length !== sliceA.value.shape.length) return;
+  isChosen = true;
+  move(at);
+}
+
+function move(at: readonly number[]) {
   const slice = sliceA.value;
-  if (at.length !== slice.shape.length) return;
   sliceA.value = { ...slice, at: [...at] };
   if (linked.value) sliceB.value = sliceA.value;
   hover.value = null;

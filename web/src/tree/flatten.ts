@@ -117,8 +117,13 @@ function comparer(store: PairStore, look: Look): (x: number, y: number) => numbe
   switch (look.sort) {
     case 'name':
       return (x, y) => store.name(x).localeCompare(store.name(y), 'en', { numeric: true });
-    case 'similarity':
-      return byNumber('cosine', -1);
+    case 'similarity': {
+      // What is not finite on one side has no cosine, and is the least alike of all.
+      const ratio = arranged(store, look, 'ratio');
+      const isLost = (row: number) => (ratio?.[row] === Number.POSITIVE_INFINITY ? 1 : 0);
+      const byCosine = byNumber('cosine', -1);
+      return (x, y) => isLost(y) - isLost(x) || byCosine(x, y);
+    }
     case 'difference':
       return byNumber('ratio', 1);
     case 'size':

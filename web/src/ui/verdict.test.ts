@@ -46,7 +46,7 @@ test('where, and why', () => {
     kind: 'bad',
     head: 'Diverges in layer 1',
     at: { id: 2, name: 'query' },
-    before: 'all 2 pairs before it match',
+    before: 'all 2 pairs before it are within tolerance',
     finding: 'b = 0.125 × a',
   });
 });
@@ -55,7 +55,7 @@ test.each([
   [session({ state: 'comparing' }, null), 'Comparing…', '1 of 3 pairs'],
   [session({ state: 'failed', error: 'no such file' }), 'Could not compare', 'no such file'],
   [session({}, 'same'), 'Identical', 'all 3 pairs have the same values'],
-  [session({}, 'close'), 'Agree within tolerance', '1 pairs are equal, 1 differ by rounding'],
+  [session({}, 'close'), 'Agree within tolerance', '1 pair equal, 1 pair close'],
   [session({}), '1 pairs differ', 'no single step stands out'],
 ])('verdict %#', (given, head, before) => {
   expect(verdictOf(given, store)).toMatchObject({ head, before });

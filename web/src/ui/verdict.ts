@@ -19,25 +19,29 @@ const RUNNING: Record<string, string> = {
   explaining: 'Looking for the cause…',
 };
 
-/** How many pairs stand before a row in execution order, and how many of them diverge. */
-function before(store: PairStore, row: number): { all: number; bad: number } {
+/** How many pairs stand before a row in execution order, and how many of them are not the same. */
+function before(store: PairStore, row: number): { all: number; close: number; bad: number } {
   const order = store.column('order');
-  const found = { all: 0, bad: 0 };
+  const found = { all: 0, close: 0, bad: 0 };
   if (!order) return found;
   for (let each = 0; each < store.n; each++) {
     if (order[each] >= order[row] || !store.isPair(each)) continue;
     found.all++;
-    if (classOfCode[store.status(each)] === 'bad') found.bad++;
+    const kind = classOfCode[store.status(each)];
+    if (kind === 'bad') found.bad++;
+    if (kind === 'close') found.close++;
   }
   return found;
 }
 
 function beforeText(store: PairStore, row: number): string {
-  const { all, bad } = before(store, row);
+  const { all, close, bad } = before(store, row);
   if (all === 0) return 'the first pair of all';
-  if (bad === 0)
-    return all === 1 ? 'the pair before it matches' : `all ${count(all)} pairs before it match`;
-  return `${count(bad)} of ${count(all)} pairs before it differ by rounding`;
+  if (bad > 0) return `${count(bad)} of ${count(all)} pairs before it exceed the tolerance`;
+  const how = close === 0 ? 'equal' : 'within tolerance';
+  return all === 1
+    ? `the pair before it is ${how}`
+    : `all ${count(all)} pairs before it are ${how}`;
 }
 
 function diverged(session: Session, store: PairStore): Verdict | null {
@@ -113,11 +117,13 @@ const troubleText = ({ summary }: Session) =>
     .filter(Boolean)
     .join(', ');
 
+const pairs = (n: number) => `${count(n)} ${n === 1 ? 'pair' : 'pairs'}`;
+
 const agreeText = ({ summary }: Session) => {
   const same = summary.identical + summary.equal;
   return same > 0
-    ? `${count(same)} pairs are equal, ${count(summary.close)} differ by rounding`
-    : `${count(summary.close)} pairs differ by rounding only`;
+    ? `${pairs(same)} equal, ${pairs(summary.close)} close`
+    : `${pairs(summary.close)} close, none equal`;
 };
 
 const progressText = ({ progress }: Session) =>

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 # A folder may include itself and what stands before it, never what stands after it.
-LAYERS = """base tensor formats match align layout compare diagnose analyze report pipeline api
+LAYERS = """base tensor formats match align convert layout compare diagnose analyze report pipeline api
             serve cli""".split()
 # Neither of the two may include the other.
 STRANGERS = [{"formats", "match"}, {"diagnose", "analyze"}]

@@ -57,6 +57,15 @@ struct Members {
   std::map<Form, std::size_t> votes;
   bool square = false;
   bool in_layer = false;
+  bool vector = false;  // One axis: norms and biases.
+};
+
+// Tensors that a converter puts through one function: the weights of all norms.
+struct FunctionClass {
+  Leaves leaves;
+  bool vector = false;
+
+  auto operator<=>(const FunctionClass&) const = default;
 };
 
 // How many of something speak for which value of a part of the form.
@@ -79,6 +88,7 @@ class Voting {
       members.pairs.push_back(i);
       members.square |= fits_[i].square;
       members.in_layer |= kind.a.find('#') != std::string::npos;
+      members.vector |= a.tensors[pairs[i].a].view.shape.size() == 1;
       for (const Form& form : fits_[i].forms) ++members.votes[form];
     }
     for (const auto& [kind, members] : kinds_) pool(kind, members);
@@ -108,8 +118,12 @@ class Voting {
  private:
   void pool(const Kind& kind, const Members& members) {
     for (const auto& [form, votes] : members.votes) {
+      all_rows_[form.rows] += votes;
+      all_functions_[form.function] += votes;
+      all_parts_[form.parts] += votes;
+      if (members.square && form.moves_axes()) turned_squares_[leaves_of(kind)] += votes;
       rows_[row_class(kind)][form.rows] += votes;
-      functions_[leaves_of(kind)][form.function] += votes;
+      functions_[{leaves_of(kind), members.vector}][form.function] += votes;
     }
     if (members.square || !members.in_layer || members.votes.empty()) return;
     std::set<bool> moved;
@@ -137,11 +151,35 @@ class Voting {
     const auto weight = [&](const auto& vote) {
       const auto& [form, count] = vote;
       return std::tuple(count, count_in(rows_.at(row_class(kind)), form.rows),
-                        count_in(functions_.at(leaves_of(kind)), form.function),
+                        count_in(functions_.at({leaves_of(kind), members.vector}), form.function),
+                        count_in(all_parts_, form.parts),
                         // A mistake leaves a step out sooner than it adds one.
                         form != Form());
     };
-    return std::ranges::max_element(votes, {}, weight)->first;
+    const Form best = std::ranges::max_element(votes, {}, weight)->first;
+    return is_supported(kind, members, best) ? best : without_support(best, members);
+  }
+
+  // Whether a second pair of the model does the same. What one pair alone does is no convention.
+  bool is_supported(const Kind& kind, const Members& members, const Form& form) const {
+    if (form.rows.order != RowOrder::as_is && count_in(all_rows_, form.rows) < 2) return false;
+    if (form.function != Function::none && count_in(all_functions_, form.function) < 2)
+      return false;
+    if (!form.parts.empty() && count_in(all_parts_, form.parts) < 2) return false;
+    if (!members.square || !form.moves_axes()) return true;
+    const auto forced = turned_.find(leaves_of(kind));
+    const std::size_t others = forced == turned_.end() ? 0 : count_in(forced->second, true);
+    return others > 0 || count_in(turned_squares_, leaves_of(kind)) >= 2;
+  }
+
+  // As the pair is stored, which a square matrix and equal shapes allow.
+  static Form without_support(const Form& form, const Members& members) {
+    Form plain = form;
+    plain.rows = {};
+    plain.function = Function::none;
+    plain.parts.clear();
+    if (members.square) plain.axes.clear();
+    return plain;
   }
 
   static Form square_form(bool turned) {
@@ -154,8 +192,12 @@ class Voting {
   std::vector<Fits> fits_;
   std::map<Kind, Members> kinds_;
   std::map<std::string, Tally<Rows>> rows_;
-  std::map<Leaves, Tally<Function>> functions_;
+  std::map<FunctionClass, Tally<Function>> functions_;
   std::map<Leaves, Tally<bool>> turned_;  // In kinds.
+  Tally<Leaves> turned_squares_;          // In pairs, as are those below.
+  Tally<Rows> all_rows_;
+  Tally<Function> all_functions_;
+  Tally<std::vector<std::size_t>> all_parts_;
 };
 
 std::optional<Candidate> with_rows(const Candidate& plain, const Rows& rows) {

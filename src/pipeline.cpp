@@ -12,8 +12,10 @@
 #include "base/text.h"
 #include "compare/beyond.h"
 #include "compare/tolerance_rules.h"
+#include "diagnose/exceptions.h"
 #include "diagnose/input_notes.h"
 #include "diagnose/noise.h"
+#include "match/checkpoint.h"
 #include "match/filter.h"
 #include "match/ranks.h"
 #include "naming/naming.h"
@@ -253,6 +255,22 @@ Result<void> explain(const Request& request, const Catalog& a, const Matching& m
   return {};
 }
 
+// Says how one checkpoint was made of the other, and which pairs do not follow that. A pair that
+// leaves out a step of the conversion needs no other cause.
+void report_conversion(const Sides& sides, Report& report) {
+  if (!sides.conversion) return;
+  for (const std::string& line : summary_of(*sides.conversion)) report.notes.push_back(line);
+  std::vector<std::optional<double>> errors;
+  for (const PairRow& row : report.pairs) errors.push_back(row.comparison.diff.rel_l2);
+  for (Finding& finding : explain_exceptions(
+           *sides.conversion, sides.matching.pairs,
+           [&](const Pair& pair) { return operands_of(sides, pair); }, errors)) {
+    std::erase_if(report.findings, [&](const Finding& it) { return it.pair == finding.pair; });
+    report.findings.push_back(std::move(finding));
+  }
+  std::ranges::stable_sort(report.findings, {}, &Finding::pair);
+}
+
 // The questions about both as a whole that were asked for.
 std::vector<Answer> analyses_of(const Request& request, const Pairing& pairing,
                                 std::vector<Aligned> aligned, const Report& report) {
@@ -316,6 +334,14 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   pairing.matching =
       pairing.alone ? match_within(pairing.a) : TRY(match(pairing.a, pairing.b, options));
   const Matching& matching = pairing.matching;
+  // Infer how one checkpoint was made of the other, so that each pair is judged by the same rule.
+  const bool converted = !pairing.alone && options.read_values && request.align.enabled;
+  if (converted && are_checkpoints(pairing.a, pairing.b)) {
+    const Sides sides = sides_of(pairing.a, pairing.b, matching, layout_of(request));
+    pairing.conversion = std::make_shared<Conversion>(
+        infer_conversion(pairing.a, pairing.b, matching.pairs,
+                         [&](const Pair& pair) { return operands_of(sides, pair); }));
+  }
   report.notes.insert(report.notes.end(), matching.notes.begin(), matching.notes.end());
   report.pairs = rows_for(matching, pairing.a, pairing.b);
   report.only_a = unpaired(pairing.a, pairing.b, matching.only_a, request.unpaired_stats);
@@ -334,7 +360,8 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
       request.progress(std::min(done += bytes, total), total);
     };
   }
-  const Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, layout_of(request));
+  Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, layout_of(request));
+  sides.conversion = pairing.conversion.get();
   std::vector<Aligned> aligned(report.pairs.size());
   for_each_index(report.pairs.size(), [&](std::size_t i) {
     compare_pair(sides, pairing.matching.pairs[i], with_progress, report.pairs[i], aligned[i]);
@@ -349,6 +376,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
   if (request.diagnose.enabled && !request.shape_only && !pairing.alone)
     TRY(explain(request, pairing.a, pairing.matching, asked ? aligned : std::move(aligned),
                 report));
+  if (request.diagnose.enabled) report_conversion(sides, report);
   if (asked) report.analyses = analyses_of(request, pairing, std::move(aligned), report);
   if (called_off()) return Error("cancelled");
 
@@ -359,7 +387,8 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
 }
 
 Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const Request& request) {
-  const Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, layout_of(request));
+  Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, layout_of(request));
+  sides.conversion = pairing.conversion.get();
   return aligned_views(sides, pairing.matching.pairs[pair]);
 }
 

@@ -8,6 +8,7 @@
 
 #include "analyze/options.h"
 #include "compare/comparison.h"
+#include "convert/conversion.h"
 #include "diagnose/diagnose.h"
 #include "formats/format.h"
 #include "layout/pair_views.h"
@@ -55,6 +56,7 @@ struct Pairing {
   Catalog a, b;        // Without what the filters leave out; what lies on several ranks is one.
   bool alone = false;  // One input, compared with itself: b is a.
   Matching matching;
+  std::shared_ptr<const Conversion> conversion;  // Of two checkpoints; none for dumps.
   Report report;  // All there is to say without reading; its pairs have no numbers yet.
 };
 

@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 # A folder may include itself and what stands before it, never what stands after it.
-LAYERS = """base tensor naming formats match align layout compare diagnose analyze report pipeline
-            api serve cli""".split()
+LAYERS = """base tensor naming formats match align convert layout compare diagnose analyze report
+            pipeline api serve cli""".split()
 # Neither of the two may include the other.
 STRANGERS = [{"formats", "match"}, {"diagnose", "analyze"}]
 # The public headers, in include/, which the sources that implement them include.

@@ -100,6 +100,25 @@ std::optional<AlignedPair> laid_out_like_peers(const Sides& sides, const Pair& w
   return std::nullopt;
 }
 
+// A pair of which one side is the end of the other, compared with its beginning instead.
+AlignedPair from_the_first(AlignedPair pair, const Operand& a, const Operand& b) {
+  if (a.shards.size() != 1 || b.shards.size() != 1) return pair;
+  Plan plan = pair.steps;
+  bool shifted = false;
+  for (Step& step : plan) {
+    if (step.op != Op::select || step.argument[1] == 0) continue;
+    shifted = true;
+    step = {step.side, Op::truncate, {step.argument[0], step.argument[2]}};
+  }
+  return shifted ? carry_out(plan, a.shards[0], b.shards[0]) : pair;
+}
+
+// The form of the pair's kind, where a conversion was inferred.
+const Form* converted_form(const Sides& sides, const Pair& which) {
+  if (!sides.conversion) return nullptr;
+  return sides.conversion->form_of(static_cast<std::size_t>(&which - sides.matching.pairs.data()));
+}
+
 }  // namespace
 
 Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching,
@@ -113,14 +132,25 @@ Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching,
       a, b, matching, std::move(options), all_ranks, std::make_shared<PeerLayouts>(a, b, matching)};
 }
 
-Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which) {
+PairOperands operands_of(const Sides& sides, const Pair& which) {
   // What is a part of a fused tensor on either side is one tensor on both.
   const bool is_part = which.section_a || which.section_b;
-  const Operand a = operand_of(sides, sides.a.tensors[which.a], which.section_a, is_part);
-  const Operand b = operand_of(sides, sides.b.tensors[which.b], which.section_b, is_part);
+  return {operand_of(sides, sides.a.tensors[which.a], which.section_a, is_part),
+          operand_of(sides, sides.b.tensors[which.b], which.section_b, is_part)};
+}
+
+Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which) {
+  const bool is_part = which.section_a || which.section_b;
+  const PairOperands operands = operands_of(sides, which);
+  const Operand& a = operands.a;
+  const Operand& b = operands.b;
   if (const Dims* dims = dims_of(sides, which))
     return align_named(a, b, *dims).in(fmt::format("--dims '{}'", dims->text));
+  if (const Form* form = converted_form(sides, which))
+    if (std::optional<AlignedPair> pair = carried_out(*form, operands)) return std::move(*pair);
   AlignedPair pair = TRY(align(a, b, sides.options.align));
+  // Converters pad at the end. A checkpoint whose rows only fit further on was padded in front.
+  if (sides.conversion && !is_part) pair = from_the_first(std::move(pair), a, b);
   if (!is_part && (has(pair.notes, LayoutNote::Kind::not_confirmed) || is_flattened(pair))) {
     std::optional<AlignedPair> as_others = laid_out_like_peers(sides, which, a, b);
     if (as_others) pair = std::move(*as_others);

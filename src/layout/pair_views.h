@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "align/dims.h"
+#include "convert/conversion.h"
 #include "layout/peer_layouts.h"
 
 namespace tensordiff {
@@ -32,11 +33,16 @@ struct Sides {
   // neighbours may share the heads of keys and values that are too few for them.
   bool all_ranks = false;
   std::shared_ptr<PeerLayouts> peers;
+  const Conversion* conversion = nullptr;  // Of the pairs of this matching; may be none.
 };
+
+// What both sides of a pair hold, as it is stored.
+PairOperands operands_of(const Sides& sides, const Pair& which);
 
 // Reads values of some pairs, where the options allow it. Catalogs and matching outlive it.
 Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching, LayoutOptions options);
 
+// `which` is a pair of the sides' matching.
 Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which);
 
 }  // namespace tensordiff

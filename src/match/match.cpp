@@ -9,7 +9,9 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "match/checkpoint.h"
 #include "match/crosswise.h"
+#include "match/exchanged.h"
 #include "match/matcher.h"
 #include "match/nearest.h"
 #include "match/renumber.h"
@@ -206,7 +208,14 @@ std::optional<LayerStage> layer_stage(std::string_view name, const Place& place,
 }
 
 Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& options) {
-  const std::vector<const Matcher*> chain = TRY(chain_of(options));
+  std::vector<const Matcher*> chain = TRY(chain_of(options));
+  // Weights are unlike each other, so that equal values say more than similar names. In dumps
+  // several tensors may hold the same, and a mistake changes all that come after it.
+  const bool weights = are_checkpoints(a, b);
+  if (weights)
+    std::ranges::stable_partition(chain, [](const Matcher* matcher) {
+      return matcher != &matchers::fuzzy && matcher != &matchers::shape;
+    });
   Renumbering renumbering = renumber(a, b, options);
   Matching matching;
   MatchInput input{.a = a,
@@ -218,7 +227,10 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
                    .side_b = std::move(renumbering.side_b)};
   Chain pairing(input, matching);
   for (const Matcher* matcher : chain) TRY(pairing.run(*matcher, input));
-  if (std::ranges::find(chain, &matchers::value) != chain.end()) uncross(input, matching);
+  if (weights)
+    pair_by_numbers(input, matching);
+  else if (std::ranges::find(chain, &matchers::value) != chain.end())
+    uncross(input, matching);
   // What was renumbered matters where it made a pair.
   if (std::ranges::any_of(matching.pairs, [&](const Pair& pair) {
         return input.side_b.names[pair.b] != b.tensors[pair.b].name;

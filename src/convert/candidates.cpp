@@ -1,0 +1,231 @@
+#include "convert/candidates.h"
+
+#include <algorithm>
+#include <numeric>
+#include <ranges>
+
+#include "align/view.h"
+#include "align/whole.h"
+#include "convert/function.h"
+#include "tensor/shape.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kPartsMax = 3;  // Fused tensors whose order is tried: q, k and v.
+constexpr std::size_t kAxesMax = 5;   // 120 orders; convolutions over volumes have five axes.
+constexpr std::size_t kCandidatesMax = 512;  // As many as alignment would try at most, twice over.
+
+std::vector<AxisStep> without_sizes(const Plan& plan) {
+  std::vector<AxisStep> steps;
+  for (const Step& step : plan) {
+    AxisStep bare{step.side, step.op, step.argument};
+    const bool sized = step.op == Op::split || step.op == Op::select;
+    if (sized) bare.argument.resize(1);
+    steps.push_back(std::move(bare));
+  }
+  return steps;
+}
+
+// All plans that give two shapes one without leaving anything out.
+std::vector<Plan> axis_plans(const Shape& a, const Shape& b) {
+  if (a != b) {
+    std::vector<Plan> plans;
+    for (const Aligner* aligner : {&aligners::unit_axes, &aligners::merged, &aligners::permuted})
+      for (Plan& plan : aligner->propose(a, b)) plans.push_back(std::move(plan));
+    return plans;
+  }
+  std::vector<Plan> plans = {{}};
+  if (a.size() < 2 || a.size() > kAxesMax) return plans;
+  std::vector<uint64_t> order(a.size());
+  std::iota(order.begin(), order.end(), 0);
+  while (std::ranges::next_permutation(order).found) {
+    const bool fits = std::ranges::all_of(std::views::iota(std::size_t{0}, a.size()),
+                                          [&](std::size_t i) { return a[order[i]] == b[i]; });
+    // Moving an axis of size 1 moves nothing.
+    const bool moves =
+        std::ranges::any_of(std::views::iota(std::size_t{0}, a.size()),
+                            [&](std::size_t i) { return order[i] != i && a[i] > 1; });
+    if (fits && moves) plans.push_back({{'a', Op::permute, order}});
+  }
+  return plans;
+}
+
+// The orders in which the parts of a fused tensor may be stored, that of their names first.
+std::vector<std::vector<std::size_t>> part_orders(const std::optional<Section>& section) {
+  if (!section || section->elements.size() > kPartsMax) return {{}};
+  std::vector<std::size_t> order(section->elements.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::vector<std::size_t>> orders = {{}};
+  while (std::ranges::next_permutation(order).found) orders.push_back(order);
+  return orders;
+}
+
+Operand with_order(const Operand& operand, const std::vector<std::size_t>& order) {
+  if (order.empty()) return operand;
+  Operand result = operand;
+  Section& section = *result.section;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    section.elements[i] = operand.section->elements[order[i]];
+    if (order[i] == operand.section->index) section.index = i;
+  }
+  return result;
+}
+
+Candidate candidate_of(const Whole& a, const Whole& b, const Plan& plan) {
+  Candidate candidate;
+  candidate.form.axes = without_sizes(plan);
+  candidate.pair = carry_out(plan, a.view, b.view);
+  for (const Whole* whole : {&b, &a}) {
+    AlignedPair& pair = candidate.pair;
+    pair.steps.insert(pair.steps.begin(), whole->steps.begin(), whole->steps.end());
+    pair.copies.insert(pair.copies.begin(), whole->copies.begin(), whole->copies.end());
+    const std::vector<AxisStep> steps = without_sizes(whole->steps);
+    candidate.form.whole.insert(candidate.form.whole.begin(), steps.begin(), steps.end());
+  }
+  return candidate;
+}
+
+void add_plain(const Operand& a, const Operand& b, const std::vector<std::size_t>& order,
+               std::vector<Candidate>& candidates) {
+  const Result<std::vector<Whole>> wholes_a = wholes_of('a', a);
+  const Result<std::vector<Whole>> wholes_b = wholes_of('b', b);
+  if (!wholes_a.ok() || !wholes_b.ok()) return;
+  for (const Whole& whole_a : wholes_a.value())
+    for (const Whole& whole_b : wholes_b.value()) {
+      const uint64_t elements = whole_a.view.elements();
+      if (elements == 0 || elements != whole_b.view.elements()) continue;
+      for (const Plan& plan : axis_plans(whole_a.view.shape, whole_b.view.shape)) {
+        if (candidates.size() == kCandidatesMax) return;
+        candidates.push_back(candidate_of(whole_a, whole_b, plan));
+        candidates.back().form.parts = order;
+      }
+    }
+}
+
+void apply_to(const Plan& plan, AlignedPair& pair) {
+  for (const Step& step : plan) {
+    View& view = step.side == 'a' ? pair.a : pair.b;
+    view = apply(step, std::move(view));
+    pair.steps.push_back(step);
+  }
+}
+
+// Swaps the two axes that stand at `axis` and after it.
+std::vector<uint64_t> swapped_order(std::size_t rank, std::size_t axis) {
+  std::vector<uint64_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[axis], order[axis + 1]);
+  return order;
+}
+
+constexpr uint64_t kHeadMin = 4, kHeadMax = 1024;  // Features of a head in models that exist.
+constexpr uint64_t kHeadsMax = 256;
+
+void add_rope(const Candidate& plain, std::size_t axis, std::vector<Candidate>& candidates) {
+  const uint64_t rows = plain.pair.a.shape[axis];
+  for (uint64_t head = kHeadMin; head <= std::min(rows, kHeadMax); head += 2) {
+    if (rows % head != 0) continue;
+    for (const char side : {'a', 'b'}) {
+      const char other = side == 'a' ? 'b' : 'a';
+      Candidate candidate = plain;
+      candidate.form.rows = {RowOrder::rope, side, axis, 0, head, 0};
+      const std::size_t rank = plain.pair.a.shape.size() + 2;
+      apply_to({{side, Op::split, {axis, rows / head, 2, head / 2}},
+                {side, Op::permute, swapped_order(rank, axis + 1)},
+                {other, Op::split, {axis, rows / head, head / 2, 2}}},
+               candidate.pair);
+      candidates.push_back(std::move(candidate));
+    }
+  }
+}
+
+// Two or three equal parts inside each head on one side.
+void add_equal_parts(const Candidate& plain, std::size_t axis, std::vector<Candidate>& candidates) {
+  const uint64_t rows = plain.pair.a.shape[axis];
+  for (const uint64_t parts : {uint64_t{3}, uint64_t{2}})
+    for (uint64_t heads = 2; heads <= std::min(kHeadsMax, rows / parts); ++heads) {
+      if (rows % (parts * heads) != 0) continue;
+      for (const char side : {'a', 'b'}) {
+        const char other = side == 'a' ? 'b' : 'a';
+        Candidate candidate = plain;
+        candidate.form.rows = {RowOrder::by_head, side, axis, heads, 0, parts == 3 ? 1u : 0u};
+        const uint64_t each = rows / (parts * heads);
+        const std::size_t rank = plain.pair.a.shape.size() + 2;
+        apply_to({{side, Op::split, {axis, heads, parts, each}},
+                  {side, Op::permute, swapped_order(rank, axis)},
+                  {other, Op::split, {axis, parts, heads, each}}},
+                 candidate.pair);
+        candidates.push_back(std::move(candidate));
+      }
+    }
+}
+
+// Groups of several queries with one key and one value each; the other side has all queries, then
+// all keys, then all values.
+View regrouped(const View& view, std::size_t axis, uint64_t groups, uint64_t queries) {
+  const uint64_t size = view.shape[axis] / groups;
+  const uint64_t head = size / (queries + 2);
+  std::vector<View> pieces;
+  for (const auto& [first, count] : {std::pair{uint64_t{0}, queries * head},
+                                     {queries * head, head},
+                                     {(queries + 1) * head, head}})
+    for (uint64_t group = 0; group < groups; ++group)
+      pieces.push_back(narrowed(view, axis, group * size + first, count));
+  return concatenated(pieces, axis);
+}
+
+void add_grouped(const Candidate& plain, std::size_t axis, std::vector<Candidate>& candidates) {
+  const uint64_t rows = plain.pair.a.shape[axis];
+  for (uint64_t groups = 1; groups <= std::min<uint64_t>(kHeadsMax, rows / 4); ++groups) {
+    if (rows % groups != 0) continue;
+    for (uint64_t queries = 2; queries <= 32; ++queries) {
+      if (rows / groups % (queries + 2) != 0 || rows / groups / (queries + 2) < kHeadMin) continue;
+      for (const char side : {'a', 'b'}) {
+        if (groups == 1) continue;  // All queries come first already.
+        Candidate candidate = plain;
+        candidate.form.rows = {RowOrder::by_head, side, axis, groups, 0, queries};
+        View& view = side == 'a' ? candidate.pair.a : candidate.pair.b;
+        view = regrouped(view, axis, groups, queries);
+        candidates.push_back(std::move(candidate));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Candidate> plain_candidates(const Operand& a, const Operand& b) {
+  std::vector<Candidate> candidates;
+  for (const std::vector<std::size_t>& order_a : part_orders(a.section))
+    for (const std::vector<std::size_t>& order_b : part_orders(b.section))
+      add_plain(with_order(a, order_a), with_order(b, order_b), order_a.empty() ? order_b : order_a,
+                candidates);
+  return candidates;
+}
+
+std::vector<Candidate> row_candidates(const Candidate& plain) {
+  std::vector<Candidate> candidates;
+  const Shape& shape = plain.pair.a.shape;
+  for (std::size_t axis = 0; axis < std::min<std::size_t>(shape.size(), 2); ++axis) {
+    add_rope(plain, axis, candidates);
+    add_equal_parts(plain, axis, candidates);
+    add_grouped(plain, axis, candidates);
+  }
+  return candidates;
+}
+
+std::vector<Candidate> function_candidates(const Candidate& plain) {
+  std::vector<Candidate> candidates;
+  if (plain.pair.a.elements() > kFunctionElementsMax || is_complex(plain.pair.a.dtype)) return {};
+  for (const Function function : {Function::plus_one, Function::minus_one, Function::negated,
+                                  Function::negative_exp, Function::log_negated}) {
+    Candidate candidate = plain;
+    candidate.form.function = function;
+    candidate.pair.a = with_function(function, plain.pair.a);
+    candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
+}  // namespace tensordiff

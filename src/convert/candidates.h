@@ -1,0 +1,21 @@
+// The forms that a pair could have by its shapes, from the simplest on.
+
+#pragma once
+
+#include <vector>
+
+#include "convert/form.h"
+
+namespace tensordiff {
+
+// Axes dropped, merged, split or moved; shards put together; parts cut out. Equal shapes also in
+// every order of axes of equal size: a square matrix transposed.
+std::vector<Candidate> plain_candidates(const Operand& a, const Operand& b);
+
+// A plain candidate with the rows of one side in another order.
+std::vector<Candidate> row_candidates(const Candidate& plain);
+
+// A plain candidate with a function of A's values.
+std::vector<Candidate> function_candidates(const Candidate& plain);
+
+}  // namespace tensordiff

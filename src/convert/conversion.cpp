@@ -1,0 +1,256 @@
+#include "convert/conversion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "convert/candidates.h"
+#include "convert/fits.h"
+#include "convert/function.h"
+#include "naming/numbered_name.h"
+
+namespace tensordiff {
+namespace {
+
+// What the names of a pair have in common with the same tensor of other layers.
+struct Kind {
+  std::string a, b;  // With '#' for numbers.
+  std::string part;  // Which part of a fused tensor.
+
+  auto operator<=>(const Kind&) const = default;
+};
+
+Kind kind_of(const Catalog& a, const Catalog& b, const Pair& pair) {
+  Kind kind{numbered_name(a.tensors[pair.a].name).pattern,
+            numbered_name(b.tensors[pair.b].name).pattern, ""};
+  for (const std::optional<Section>* section : {&pair.section_a, &pair.section_b})
+    if (*section) kind.part += (*section)->label;
+  return kind;
+}
+
+std::string_view last_word(std::string_view name) {
+  return name.substr(name.find_last_of("./:") + 1);
+}
+
+// Kinds that a converter turns with one line of code: linear weights under one name.
+using Leaves = std::pair<std::string, std::string>;
+
+Leaves leaves_of(const Kind& kind) {
+  return {std::string(last_word(kind.a)), std::string(last_word(kind.b))};
+}
+
+// q and k share the order of their rows; every other tensor is a class of its own.
+bool has_rope(Role role) { return role == Role::query || role == Role::key; }
+
+struct Members {
+  std::vector<std::size_t> pairs;
+  std::map<Form, std::size_t> votes;
+  bool square = false;
+  bool in_layer = false;
+  bool vector = false;  // One axis: norms and biases.
+  bool rope = false;    // Query or key, by the names.
+
+  // Kinds that share the order of their rows.
+  std::string rows(const Kind& kind) const { return rope ? "q and k" : kind.a; }
+};
+
+// Tensors that a converter puts through one function: the weights of all norms.
+struct FunctionClass {
+  Leaves leaves;
+  bool vector = false;
+
+  auto operator<=>(const FunctionClass&) const = default;
+};
+
+// How many of something speak for which value of a part of the form.
+template <class T>
+using Tally = std::map<T, std::size_t>;
+
+template <class T>
+std::size_t count_in(const Tally<T>& tally, const T& value) {
+  const auto found = tally.find(value);
+  return found == tally.end() ? 0 : found->second;
+}
+
+class Voting {
+ public:
+  Voting(const Catalog& a, const Catalog& b, const std::vector<Pair>& pairs, std::vector<Fits> fits)
+      : pairs_(pairs), fits_(std::move(fits)) {
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const Kind kind = kind_of(a, b, pairs[i]);
+      Members& members = kinds_[kind];
+      members.pairs.push_back(i);
+      members.square |= fits_[i].square;
+      members.in_layer |= kind.a.find('#') != std::string::npos;
+      members.vector |= a.tensors[pairs[i].a].view.shape.size() == 1;
+      members.rope |= has_rope(a.tensors[pairs[i].a].place.step) ||
+                      has_rope(b.tensors[pairs[i].b].place.step);
+      for (const Form& form : fits_[i].forms) ++members.votes[form];
+    }
+    for (const auto& [kind, members] : kinds_) pool(kind, members);
+  }
+
+  Conversion decide() const {
+    Conversion conversion;
+    conversion.rule_of.assign(pairs_.size(), Conversion::kNoRule);
+    for (const auto& [kind, members] : kinds_) {
+      const std::optional<Form> form = rule_of(kind, members);
+      if (!form) continue;
+      ConversionRule rule{*form, kind.a, kind.b, {}};
+      for (const std::size_t pair : members.pairs) {
+        conversion.rule_of[pair] = conversion.rules.size();
+        const std::vector<Form>& forms = fits_[pair].forms;
+        if (forms.empty() || std::ranges::find(forms, *form) != forms.end())
+          rule.pairs.push_back(pair);
+        else
+          conversion.exceptions.push_back({pair, *form, forms[0]});
+      }
+      conversion.rules.push_back(std::move(rule));
+    }
+    std::ranges::sort(conversion.exceptions, {}, &Exception::pair);
+    return conversion;
+  }
+
+ private:
+  void pool(const Kind& kind, const Members& members) {
+    for (const auto& [form, votes] : members.votes) {
+      all_rows_[form.rows] += votes;
+      all_functions_[form.function] += votes;
+      all_parts_[form.parts] += votes;
+      if (members.square && form.moves_axes()) turned_squares_[leaves_of(kind)] += votes;
+      rows_[members.rows(kind)][form.rows] += votes;
+      functions_[{leaves_of(kind), members.vector}][form.function] += votes;
+    }
+    if (members.square || !members.in_layer || members.votes.empty()) return;
+    std::set<bool> moved;
+    for (const auto& [form, votes] : members.votes) moved.insert(form.moves_axes());
+    if (moved.size() == 1) ++turned_[leaves_of(kind)][*moved.begin()];
+  }
+
+  // Whether the matrices of this name that are not square are all transposed, or none: two kinds
+  // must say so, since one alone may be special.
+  std::optional<bool> orientation_of(const Kind& kind) const {
+    const auto found = turned_.find(leaves_of(kind));
+    if (found == turned_.end() || found->second.size() != 1) return std::nullopt;
+    const auto& [moved, kinds] = *found->second.begin();
+    return kinds >= 2 ? std::optional(moved) : std::nullopt;
+  }
+
+  std::optional<Form> rule_of(const Kind& kind, const Members& members) const {
+    if (members.votes.empty()) return std::nullopt;
+    std::map<Form, std::size_t> votes = members.votes;
+    if (members.square && members.in_layer)
+      if (const std::optional<bool> turned = orientation_of(kind)) {
+        std::erase_if(votes, [&](const auto& vote) { return vote.first.moves_axes() != *turned; });
+        if (votes.empty()) votes[square_form(*turned)] = 0;
+      }
+    const auto weight = [&](const auto& vote) {
+      const auto& [form, count] = vote;
+      return std::tuple(count, count_in(rows_.at(members.rows(kind)), form.rows),
+                        count_in(functions_.at({leaves_of(kind), members.vector}), form.function),
+                        count_in(all_parts_, form.parts),
+                        // A mistake leaves a step out sooner than it adds one.
+                        form != Form());
+    };
+    const Form best = std::ranges::max_element(votes, {}, weight)->first;
+    return is_supported(kind, members, best) ? best : without_support(best, members);
+  }
+
+  // Whether a second pair of the model does the same. What one pair alone does is no convention.
+  bool is_supported(const Kind& kind, const Members& members, const Form& form) const {
+    if (form.rows.order != RowOrder::as_is && count_in(all_rows_, form.rows) < 2) return false;
+    if (form.function != Function::none && count_in(all_functions_, form.function) < 2)
+      return false;
+    if (!form.parts.empty() && count_in(all_parts_, form.parts) < 2) return false;
+    if (!members.square || !form.moves_axes()) return true;
+    const auto forced = turned_.find(leaves_of(kind));
+    const std::size_t others = forced == turned_.end() ? 0 : count_in(forced->second, true);
+    return others > 0 || count_in(turned_squares_, leaves_of(kind)) >= 2;
+  }
+
+  // As the pair is stored, which a square matrix and equal shapes allow.
+  static Form without_support(const Form& form, const Members& members) {
+    Form plain = form;
+    plain.rows = {};
+    plain.function = Function::none;
+    plain.parts.clear();
+    if (members.square) plain.axes.clear();
+    return plain;
+  }
+
+  static Form square_form(bool turned) {
+    Form form;
+    if (turned) form.axes = {{'a', Op::permute, {1, 0}}};
+    return form;
+  }
+
+  const std::vector<Pair>& pairs_;
+  std::vector<Fits> fits_;
+  std::map<Kind, Members> kinds_;
+  std::map<std::string, Tally<Rows>> rows_;
+  std::map<FunctionClass, Tally<Function>> functions_;
+  std::map<Leaves, Tally<bool>> turned_;  // In kinds.
+  Tally<Leaves> turned_squares_;          // In pairs, as are those below.
+  Tally<Rows> all_rows_;
+  Tally<Function> all_functions_;
+  Tally<std::vector<std::size_t>> all_parts_;
+};
+
+std::optional<Candidate> with_rows(const Candidate& plain, const Rows& rows) {
+  if (rows.order == RowOrder::as_is) return plain;
+  for (Candidate& candidate : row_candidates(plain))
+    if (candidate.form.rows == rows) return std::move(candidate);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Conversion infer_conversion(const Catalog& a, const Catalog& b, const std::vector<Pair>& pairs,
+                            const OperandsOf& operands) {
+  std::vector<Fits> fits(pairs.size());
+  for_each_index(pairs.size(), [&](std::size_t i) {
+    const Tensor& of_a = a.tensors[pairs[i].a];
+    const Tensor& of_b = b.tensors[pairs[i].b];
+    if (of_a.fault.empty() && of_b.fault.empty()) fits[i] = fits_of(operands(pairs[i]), of_a, of_b);
+  });
+  return Voting(a, b, pairs, std::move(fits)).decide();
+}
+
+std::vector<std::string> summary_of(const Conversion& conversion) {
+  std::map<std::string, std::pair<std::size_t, std::string>> by_text;  // Tensors and an example.
+  std::vector<std::string> order;
+  for (const ConversionRule& rule : conversion.rules) {
+    if (rule.form == Form() || rule.pairs.empty()) continue;
+    const std::string text = text_of(rule.form);
+    auto [found, fresh] = by_text.try_emplace(text, 0, rule.kind_b);
+    if (fresh) order.push_back(text);
+    found->second.first += rule.pairs.size();
+  }
+  std::vector<std::string> lines;
+  for (const std::string& text : order) {
+    const auto& [count, example] = by_text.at(text);
+    lines.push_back(fmt::format("conversion: {}: {} {} (such as {})", text, human_count(count),
+                                count == 1 ? "tensor" : "tensors", printable(example)));
+  }
+  return lines;
+}
+
+std::optional<AlignedPair> carried_out(const Form& form, const PairOperands& operands) {
+  for (const Candidate& plain : plain_candidates(operands.a, operands.b)) {
+    if (plain.form.parts != form.parts || plain.form.whole != form.whole ||
+        plain.form.axes != form.axes)
+      continue;
+    std::optional<Candidate> candidate = with_rows(plain, form.rows);
+    if (!candidate) continue;
+    if (form.function != Function::none)
+      candidate->pair.a = with_function(form.function, candidate->pair.a);
+    return std::move(candidate->pair);
+  }
+  return std::nullopt;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,62 @@
+#include "convert/form.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "convert/function.h"
+
+namespace tensordiff {
+namespace {
+
+std::string axes_text(const std::vector<AxisStep>& axes) {
+  for (const AxisStep& step : axes) {
+    if (step.op != Op::permute) continue;
+    if (step.argument == std::vector<uint64_t>{1, 0}) return "transposed";
+    return fmt::format("axes in the order [{}]", fmt::join(step.argument, ", "));
+  }
+  return axes.empty() ? "" : "reshaped";
+}
+
+std::string rows_text(const Rows& rows) {
+  const std::string_view side = rows.side == 'a' ? "A" : "B";
+  switch (rows.order) {
+    case RowOrder::as_is:
+      return "";
+    case RowOrder::rope:
+      return fmt::format("rows in the other RoPE order (heads of {}, halves in {})", rows.head,
+                         side);
+    case RowOrder::by_head:
+      return fmt::format("parts interleaved by head in {} ({} {})", side, rows.heads,
+                         rows.queries > 1 ? "groups" : "heads");
+  }
+  return "";
+}
+
+std::string parts_text(const std::vector<std::size_t>& parts) {
+  static constexpr std::string_view kThree[] = {"q", "k", "v"};
+  static constexpr std::string_view kTwo[] = {"gate", "up"};
+  if (parts.empty()) return "";
+  std::vector<std::string_view> names;
+  for (const std::size_t part : parts)
+    names.push_back(parts.size() == 3 ? kThree[part] : kTwo[std::min<std::size_t>(part, 1)]);
+  return fmt::format("parts stored in the order {}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+bool Form::moves_axes() const {
+  return std::ranges::any_of(axes, [](const AxisStep& step) { return step.op == Op::permute; });
+}
+
+std::string text_of(const Form& form) {
+  std::vector<std::string> words;
+  for (std::string text : {axes_text(form.axes), rows_text(form.rows), parts_text(form.parts)})
+    if (!text.empty()) words.push_back(std::move(text));
+  if (form.function != Function::none)
+    words.push_back(fmt::format("B = {}", text_of(form.function)));
+  if (!form.whole.empty()) words.emplace_back("put together from shards or parts");
+  return words.empty() ? "as it is" : fmt::format("{}", fmt::join(words, "; "));
+}
+
+}  // namespace tensordiff

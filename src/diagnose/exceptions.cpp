@@ -1,0 +1,65 @@
+#include "diagnose/exceptions.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace tensordiff {
+namespace {
+
+struct Name {
+  std::string_view code;
+  std::string sentence;
+};
+
+// What a pair that fits `fits` lacks, where its kind follows `rule`.
+Name name_of(const Form& rule, const Form& fits) {
+  if (rule.moves_axes() && !fits.moves_axes())
+    return {"not_transposed", "B has this tensor as A has it; all others of its kind are moved"};
+  if (!rule.moves_axes() && fits.moves_axes())
+    return {"not_transposed", "B has this tensor transposed; all others of its kind are not"};
+  if (rule.rows.order == RowOrder::rope && fits.rows.order == RowOrder::as_is)
+    return {"rope_rows_missing", "the q/k row order of RoPE was not changed for this tensor"};
+  if (rule.rows != fits.rows) return {"row_order", "the rows are in another order than its kind's"};
+  if (rule.parts != fits.parts || rule.whole != fits.whole)
+    return {"parts_exchanged", "the parts of the fused tensor are stored in another order"};
+  return {"offset", "the values follow another function than those of its kind"};
+}
+
+// The posterior of the form that fits against that of the kind, as of two equally likely ones: with
+// n elements of Gaussian rest the likelihoods are (error)^-n.
+double posterior(double before, double after, double elements) {
+  if (after <= 0) return 1;
+  return 1 / (1 + std::exp(-elements * std::log(before / after)));
+}
+
+}  // namespace
+
+std::vector<Finding> explain_exceptions(const Conversion& conversion,
+                                        const std::vector<Pair>& pairs, const OperandsOf& operands,
+                                        std::span<const std::optional<double>> errors) {
+  std::vector<Finding> findings;
+  for (const Exception& exception : conversion.exceptions) {
+    const std::optional<AlignedPair> fitted =
+        carried_out(exception.fits, operands(pairs[exception.pair]));
+    if (!fitted || !errors[exception.pair]) continue;
+    const Result<Comparison> compared = compare(*fitted, {});
+    if (!compared.ok() || !compared.value().diff.rel_l2) continue;
+    const double before = *errors[exception.pair];
+    const double after = *compared.value().diff.rel_l2;
+    if (after >= before) continue;  // It explains nothing.
+    const Name name = name_of(exception.rule, exception.fits);
+    Finding finding;
+    finding.code = name.code;
+    finding.pair = exception.pair;
+    finding.confidence = posterior(before, after, static_cast<double>(fitted->a.elements()));
+    finding.explanation = fmt::format("{} (its kind: {}; this one: {})", name.sentence,
+                                      text_of(exception.rule), text_of(exception.fits));
+    finding.residual_before = before;
+    finding.residual_after = after;
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace tensordiff

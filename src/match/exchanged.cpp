@@ -1,0 +1,192 @@
+#include "match/exchanged.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "base/text.h"
+#include "naming/numbered_name.h"
+
+namespace tensordiff {
+namespace {
+
+// A reversal of two numbers is an exchange; from three on it is a way of counting.
+constexpr std::size_t kReversedMin = 3;
+
+using Numbers = std::vector<uint64_t>;
+
+struct Parsed {
+  std::string pattern;
+  Numbers numbers;
+
+  auto operator<=>(const Parsed&) const = default;
+};
+
+Parsed parse(const std::string& name) {
+  NumberedName numbered = numbered_name(name);
+  Parsed parsed{std::move(numbered.pattern), {}};
+  for (const std::string& digits : numbered.numbers) {
+    uint64_t number = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    parsed.numbers.push_back(number);
+  }
+  return parsed;
+}
+
+bool is_by_value(const Pair& pair) {
+  return (pair.matched_by == &matchers::value || pair.matched_by == &matchers::fused_value) &&
+         !pair.tied;
+}
+
+// Which number of A gives one number of B, and how.
+struct SlotMap {
+  bool constant = true;
+  std::size_t slot = 0;
+  std::map<uint64_t, uint64_t> map;
+  std::size_t agreeing = 0;
+  bool reversed = false;
+};
+
+struct Member {
+  std::size_t pair;
+  Numbers a, b;
+};
+
+std::map<uint64_t, uint64_t> bijection(const std::set<uint64_t>& from, const std::set<uint64_t>& to,
+                                       bool reversed) {
+  std::map<uint64_t, uint64_t> map;
+  std::vector<uint64_t> targets(to.begin(), to.end());
+  if (reversed) std::ranges::reverse(targets);
+  std::size_t i = 0;
+  for (const uint64_t number : from) map[number] = targets[i++];
+  return map;
+}
+
+// The map from one number of A to one of B that most members follow; an increasing one where one
+// as good is decreasing.
+SlotMap best_map(const std::vector<Member>& members, std::size_t slot_b) {
+  std::set<uint64_t> to;
+  for (const Member& member : members) to.insert(member.b[slot_b]);
+  SlotMap best;
+  if (to.size() < 2) return best;
+  best.constant = false;
+  bool first = true;
+  for (std::size_t slot = 0; slot < members[0].a.size(); ++slot) {
+    std::set<uint64_t> from;
+    for (const Member& member : members) from.insert(member.a[slot]);
+    if (from.size() != to.size()) continue;
+    for (const bool reversed : {false, true}) {
+      if (reversed && from.size() < kReversedMin) continue;
+      SlotMap map{false, slot, bijection(from, to, reversed), 0, reversed};
+      for (const Member& member : members)
+        map.agreeing += map.map.at(member.a[slot]) == member.b[slot_b];
+      // A reversal has to be without exception.
+      if (reversed && map.agreeing != members.size()) continue;
+      if (first || map.agreeing > best.agreeing) best = std::move(map);
+      first = false;
+    }
+  }
+  return best;
+}
+
+class Exchange {
+ public:
+  Exchange(const MatchInput& input, Matching& matching)
+      : matching_(matching), names_b_(with_first_numbers(input.side_b.names)) {
+    const std::vector<std::string> names_a = with_first_numbers(input.side_a.names);
+    for (std::size_t i = 0; i < matching.pairs.size(); ++i) {
+      const Pair& pair = matching.pairs[i];
+      if (!is_by_value(pair)) continue;
+      Parsed a = parse(names_a[pair.a]);
+      Parsed b = parse(names_b_[pair.b]);
+      std::string part;
+      for (const auto* section : {&pair.section_a, &pair.section_b})
+        if (*section) part += (*section)->label;
+      groups_[{std::move(a.pattern), std::move(b.pattern), std::move(part)}].push_back(
+          {i, std::move(a.numbers), std::move(b.numbers)});
+    }
+    for (std::size_t b = 0; b < names_b_.size(); ++b) by_name_.emplace(parse(names_b_[b]), b);
+  }
+
+  void run() {
+    for (const auto& [kind, members] : groups_) repair(kind, members);
+    if (changed_ > 0)
+      matching_.notes.push_back(fmt::format(
+          "{} {} the values of another layer than {} says: paired by number, not by value",
+          human_count(changed_), changed_ == 1 ? "tensor holds" : "tensors hold",
+          changed_ == 1 ? "its number" : "their numbers"));
+  }
+
+ private:
+  using KindKey = std::array<std::string, 3>;
+
+  void repair(const KindKey& kind, const std::vector<Member>& members) {
+    std::vector<SlotMap> maps;
+    for (std::size_t slot = 0; slot < members[0].b.size(); ++slot) {
+      maps.push_back(best_map(members, slot));
+      if (!maps.back().constant && maps.back().map.empty()) return;  // No order to be found.
+    }
+    std::map<std::size_t, std::size_t> moves;  // Pair to tensor of B.
+    for (const Member& member : members) {
+      Numbers expected = member.b;
+      for (std::size_t slot = 0; slot < maps.size(); ++slot)
+        if (!maps[slot].constant) expected[slot] = maps[slot].map.at(member.a[maps[slot].slot]);
+      if (expected == member.b) continue;
+      const auto found = by_name_.find({kind[1], expected});
+      if (found != by_name_.end()) moves[member.pair] = found->second;
+    }
+    if (!is_closed(moves)) return;
+    for (const auto& [pair, b] : moves) matching_.pairs[pair].b = b;
+    changed_ += moves.size();
+  }
+
+  // Whether tensors only change places among these pairs.
+  bool is_closed(const std::map<std::size_t, std::size_t>& moves) const {
+    std::multiset<std::size_t> before, after;
+    for (const auto& [pair, b] : moves) {
+      before.insert(matching_.pairs[pair].b);
+      after.insert(b);
+    }
+    return before == after;
+  }
+
+  Matching& matching_;
+  std::vector<std::string> names_b_;
+  std::map<KindKey, std::vector<Member>> groups_;
+  std::map<Parsed, std::size_t> by_name_;
+  std::size_t changed_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> with_first_numbers(const std::vector<std::string>& names) {
+  // All paths to a part, so that "x/decoder_1" tells of "x/decoder".
+  std::unordered_set<std::string_view> paths;
+  for (const std::string& name : names)
+    for (std::size_t end = 0; (end = name.find_first_of("./", end)) != std::string::npos; ++end)
+      paths.insert(std::string_view(name).substr(0, end));
+  std::vector<std::string> result;
+  result.reserve(names.size());
+  for (const std::string& name : names) {
+    std::string numbered;
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = name.find_first_of("./", begin)) != std::string::npos;
+         begin = end) {
+      numbered.append(name, begin, end - begin);
+      if (paths.contains(name.substr(0, end) + "_1")) numbered += "_0";
+      numbered += name[end++];
+    }
+    numbered.append(name, begin);
+    result.push_back(std::move(numbered));
+  }
+  return result;
+}
+
+void pair_by_numbers(const MatchInput& input, Matching& matching) {
+  Exchange(input, matching).run();
+}
+
+}  // namespace tensordiff

@@ -76,7 +76,7 @@ void check_growth(const Study& study, std::vector<Gate>& gates) {
 void examine(const Study& study, Answer& answer) {
   std::vector<Gate> gates;
   uint64_t critical = 0;
-  for (const Anomaly& each : find_anomalies(study)) critical += each.severity == Severity::critical;
+  for (const Anomaly& each : find_anomalies(study)) critical += each.severity == Grade::critical;
   const double limit = limit_of(study, "critical", 0);
   gates.push_back({"critical", static_cast<double>(critical) <= limit,
                    fmt::format("{} critical anomalies, {:.4g} allowed", critical, limit)});

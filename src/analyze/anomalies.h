@@ -11,12 +11,12 @@
 
 namespace tensordiff {
 
-enum class Severity { none, info, warning, critical };
-std::string_view name_of(Severity severity);
+enum class Grade { none, info, warning, critical };
+std::string_view name_of(Grade severity);
 
 struct Anomaly {
   std::string_view kind;  // "nonfinite", "exploding", "vanishing", "dead_rows" …
-  Severity severity = Severity::info;
+  Grade severity = Grade::info;
   std::string tensor;
   double value = 0;      // What was measured,
   double reference = 0;  // and what it is held against.

@@ -48,7 +48,7 @@ class Finder {
     const uint64_t b = pair.comparison.b.nan + pair.comparison.b.inf;
     if (b == 0) return;
     // What a has as well is not new: masks are often made of infinities.
-    add(pair, {"nonfinite", b > a ? Severity::critical : Severity::info, "", static_cast<double>(b),
+    add(pair, {"nonfinite", b > a ? Grade::critical : Grade::info, "", static_cast<double>(b),
                static_cast<double>(a),
                fmt::format("{} NaN, {} infinite; {} in a", pair.comparison.b.nan,
                            pair.comparison.b.inf, a)});
@@ -81,7 +81,7 @@ class Finder {
     const bool outlier = std::abs(std::log(b / a) - middle) > kOutlierDeviations * deviation;
     if (size < std::log(kRatio) && !(outlier && size >= std::log(kOutlierRatio))) return;
     add(pair, {b > a ? "exploding" : "vanishing",
-               size >= std::log(kRatioCritical) ? Severity::critical : Severity::warning, "", b, a,
+               size >= std::log(kRatioCritical) ? Grade::critical : Grade::warning, "", b, a,
                fmt::format("root mean square {:.4g} times that of a", b / a)});
   }
 
@@ -90,7 +90,7 @@ class Finder {
     const double share = static_cast<double>(profile.rows_b.dead - profile.rows_a.dead) /
                          static_cast<double>(profile.rows);
     add(pair,
-        {"dead_rows", share >= kDeadShareCritical ? Severity::critical : Severity::warning, "",
+        {"dead_rows", share >= kDeadShareCritical ? Grade::critical : Grade::warning, "",
          static_cast<double>(profile.rows_b.dead), static_cast<double>(profile.rows_a.dead),
          fmt::format("{} of {} rows are zero; {} in a", profile.rows_b.dead, profile.rows,
                      profile.rows_a.dead)});
@@ -99,12 +99,12 @@ class Finder {
   void find_collapsed(const Subject& pair, const Profile& profile) {
     const std::optional<double> std_a = pair.comparison.a.std, std_b = pair.comparison.b.std;
     if (std_a && std_b && *std_a > 0 && *std_b == 0)
-      return add(pair, {"collapsed", Severity::critical, "", 0, *std_a,
+      return add(pair, {"collapsed", Grade::critical, "", 0, *std_a,
                         "all values are the same; they were not in a"});
     const double before = profile.spectrum_a.effective_rank();
     const double after = profile.spectrum_b.effective_rank();
     if (before > 2 && after > 0 && after < kCollapsed * before)
-      add(pair, {"collapsed", Severity::warning, "", after, before,
+      add(pair, {"collapsed", Grade::warning, "", after, before,
                  fmt::format("effective rank {:.3g}; {:.3g} in a", after, before)});
   }
 
@@ -115,7 +115,7 @@ class Finder {
     const double chance = 1.63 * std::sqrt(2 / count);
     const double distance = profile.distribution_distance;
     if (distance < std::max(kShift, chance)) return;
-    add(pair, {"shifted", distance >= kShiftWarning ? Severity::warning : Severity::info, "",
+    add(pair, {"shifted", distance >= kShiftWarning ? Grade::warning : Grade::info, "",
                distance, std::max(kShift, chance),
                fmt::format("the distributions of the values are {:.3g} apart, of 1", distance)});
   }
@@ -123,7 +123,7 @@ class Finder {
   void find_saturated(const Subject& pair, const Profile& profile) {
     const double b = profile.levels_b.saturated;
     if (b < kSaturated || b <= profile.levels_a.saturated) return;
-    add(pair, {"saturated", b >= kSaturatedCritical ? Severity::critical : Severity::warning, "", b,
+    add(pair, {"saturated", b >= kSaturatedCritical ? Grade::critical : Grade::warning, "", b,
                profile.levels_a.saturated,
                fmt::format("{:.3g} % of the values lie at the end of the range of {}", 100 * b,
                            name_of(pair.dtype_b))});
@@ -138,9 +138,9 @@ void examine(const Study& study, Answer& answer) {
   const std::vector<Anomaly> found = find_anomalies(study);
   std::set<std::string_view> tensors;
   for (const Anomaly& each : found)
-    if (each.severity >= Severity::warning) tensors.insert(each.tensor);
+    if (each.severity >= Grade::warning) tensors.insert(each.tensor);
   answer.field("type", found.empty() ? "none" : found[0].kind);
-  answer.field("severity", name_of(found.empty() ? Severity::none : found[0].severity));
+  answer.field("severity", name_of(found.empty() ? Grade::none : found[0].severity));
   answer.field("affected", tensors.size()).field("anomalies", found.size());
   answer.field("looked_at", study.weights().size());
   Listing& list = answer.list("anomalies_found",
@@ -156,7 +156,7 @@ void examine(const Study& study, Answer& answer) {
 
 }  // namespace
 
-std::string_view name_of(Severity severity) {
+std::string_view name_of(Grade severity) {
   constexpr std::string_view kNames[] = {"none", "info", "warning", "critical"};
   return kNames[static_cast<std::size_t>(severity)];
 }

@@ -58,7 +58,7 @@ std::vector<std::string> unreadable(const Study& study) {
 std::vector<std::string> critical(const Study& study) {
   std::vector<std::string> found;
   for (const Anomaly& each : find_anomalies(study))
-    if (each.severity == Severity::critical)
+    if (each.severity == Grade::critical)
       found.push_back(fmt::format("{} of {}", each.kind, each.tensor));
   return found;
 }

@@ -23,7 +23,7 @@ constexpr std::size_t kMostMoved = 10;
 
 bool is_table(const Subject& pair) {
   return pair.shape_a.size() == 2 && pair.shape_a[0] > kNeighbours &&
-         part_of(pair.name, pair.place, pair.shape_a) == Part::embedding;
+         part_of(pair.name, pair.place, pair.shape_a) == ModelPart::embedding;
 }
 
 // Token text by number, from a tokenizer beside the model.

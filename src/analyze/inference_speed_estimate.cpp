@@ -103,7 +103,7 @@ std::optional<Roofline> roofline_of(const Catalog& catalog, const Facts& facts,
     const Shape& shape = tensor.view.shape;
     if (!tensor.fault.empty() || shape.size() < 2) continue;
     if (purpose_of(tensor.name, shape) != Purpose::weight) continue;
-    if (part_of(tensor.name, tensor.place, shape) == Part::embedding) continue;
+    if (part_of(tensor.name, tensor.place, shape) == ModelPart::embedding) continue;
     const bool of_expert = tensor.place.known && tensor.place.expert != Place::kNone;
     const double share = of_expert ? *experts : 1;
     const auto copies = static_cast<double>(std::max<std::size_t>(1, tensor.shards.size()));

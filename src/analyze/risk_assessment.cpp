@@ -59,8 +59,8 @@ void add_size(const Study& study, std::vector<Reason>& reasons) {
 
 void add_anomalies(const Study& study, std::vector<Reason>& reasons) {
   for (const Anomaly& each : find_anomalies(study)) {
-    if (each.severity < Severity::warning) continue;
-    reasons.push_back({each.severity == Severity::critical ? Level::critical : Level::medium,
+    if (each.severity < Grade::warning) continue;
+    reasons.push_back({each.severity == Grade::critical ? Level::critical : Level::medium,
                        each.kind, fmt::format("{}: {}", each.tensor, each.meaning)});
   }
 }

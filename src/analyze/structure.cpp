@@ -89,28 +89,28 @@ std::string_view name_of(Family family) {
   return kNames[static_cast<std::size_t>(family)];
 }
 
-std::string_view name_of(Part part) {
+std::string_view name_of(ModelPart part) {
   constexpr std::string_view kNames[] = {"embedding", "head",        "norm", "attention",
                                          "mlp",       "convolution", "other"};
   return kNames[static_cast<std::size_t>(part)];
 }
 
-Part part_of(std::string_view full, const Place& place, const Shape& shape) {
+ModelPart part_of(std::string_view full, const Place& place, const Shape& shape) {
   const std::string name = lower(full);
   const Role role = place.known ? place.step : Role::other;
   if (role == Role::embedding || role == Role::positions || has(name, {"embed", "wte", "wpe"}))
-    return Part::embedding;
-  if (role == Role::logits || has(name, {"lm_head", "classifier"})) return Part::head;
+    return ModelPart::embedding;
+  if (role == Role::logits || has(name, {"lm_head", "classifier"})) return ModelPart::head;
   if (is_norm(role) || (shape.size() <= 1 && has(name, {"norm", "ln_", "bn", "running_"})))
-    return Part::norm;
+    return ModelPart::norm;
   if (has(name, {"attn", "attention"}) || role == Role::query || role == Role::key ||
       role == Role::value || role == Role::fused_qkv || role == Role::attention_output)
-    return Part::attention;
+    return ModelPart::attention;
   if (role == Role::gate || role == Role::up || role == Role::mlp_output || role == Role::gate_up ||
       role == Role::router || has(name, {"mlp", "ffn", "experts", "feed_forward"}))
-    return Part::mlp;
-  if (shape.size() == 4) return Part::convolution;
-  return Part::other;
+    return ModelPart::mlp;
+  if (shape.size() == 4) return ModelPart::convolution;
+  return ModelPart::other;
 }
 
 Structure structure_of(const Catalog& catalog, const Facts& facts) {

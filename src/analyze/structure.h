@@ -26,8 +26,8 @@ enum class Family {
 std::string_view name_of(Family family);
 inline bool attends(Family family) { return family >= Family::transformer; }
 
-enum class Part { embedding, head, norm, attention, mlp, convolution, other };
-std::string_view name_of(Part part);
+enum class ModelPart { embedding, head, norm, attention, mlp, convolution, other };
+std::string_view name_of(ModelPart part);
 
 struct Structure {
   Family family = Family::unknown;
@@ -43,6 +43,6 @@ struct Structure {
 
 Structure structure_of(const Catalog& catalog, const Facts& facts);
 
-Part part_of(std::string_view name, const Place& place, const Shape& shape);
+ModelPart part_of(std::string_view name, const Place& place, const Shape& shape);
 
 }  // namespace tensordiff

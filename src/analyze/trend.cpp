@@ -47,7 +47,7 @@ void add_all(Sums& sums, const Sums& more) {
 }
 
 // One tensor in all checkpoints.
-struct Course {
+struct TensorCourse {
   std::string name;
   std::string group;
   std::vector<const Tensor*> tensors;
@@ -97,7 +97,7 @@ Sums segment_sums(const std::vector<Reader>& readers, uint64_t first, uint64_t e
   return sums;
 }
 
-Result<Sums> sums_of(const Course& course) {
+Result<Sums> sums_of(const TensorCourse& course) {
   std::vector<Reader> readers;
   for (const Tensor* tensor : course.tensors) readers.push_back(TRY(Reader::open(tensor->view)));
   const uint64_t elements = element_count(course.tensors[0]->view.shape).value_or(0);
@@ -123,7 +123,7 @@ std::string group_of(const Tensor& tensor) {
 }
 
 // Why a tensor takes no part; "" where it does.
-std::string fault_of(const Course& course) {
+std::string fault_of(const TensorCourse& course) {
   for (const Tensor* tensor : course.tensors) {
     if (!tensor) return "is not in every checkpoint";
     if (!tensor->fault.empty()) return tensor->fault;
@@ -133,8 +133,8 @@ std::string fault_of(const Course& course) {
   return "";
 }
 
-std::vector<Course> courses_of(const std::vector<Catalog>& checkpoints, Trend& trend) {
-  std::vector<Course> courses;
+std::vector<TensorCourse> courses_of(const std::vector<Catalog>& checkpoints, Trend& trend) {
+  std::vector<TensorCourse> courses;
   std::map<std::string_view, std::size_t> places;
   for (std::size_t step = 0; step < checkpoints.size(); ++step) {
     for (const Tensor& tensor : checkpoints[step].tensors) {
@@ -147,7 +147,7 @@ std::vector<Course> courses_of(const std::vector<Catalog>& checkpoints, Trend& t
     }
   }
   std::size_t left_out = 0;
-  std::erase_if(courses, [&](const Course& course) {
+  std::erase_if(courses, [&](const TensorCourse& course) {
     const std::string fault = fault_of(course);
     if (!fault.empty() && left_out++ < kNotesMax)
       trend.notes.push_back(fmt::format("{} {}: left out", printable(course.name), fault));
@@ -186,7 +186,7 @@ TrendStep step_of(const Catalog& checkpoint) {
 }
 
 // Groups in the order of the file, and all of them together before.
-void add_groups(const std::vector<Course>& courses, const std::vector<Sums>& sums, Trend& trend) {
+void add_groups(const std::vector<TensorCourse>& courses, const std::vector<Sums>& sums, Trend& trend) {
   std::vector<Sums> totals(1, Sums(trend.steps.size()));
   trend.groups = {{"all", 0, 0, {}}};
   std::map<std::string, std::size_t> places;
@@ -225,7 +225,7 @@ Result<Trend> measure_trend(const std::vector<Catalog>& checkpoints,
   if (checkpoints.size() < 2) return Error("a trend needs two checkpoints or more");
   Trend trend;
   for (const Catalog& checkpoint : checkpoints) trend.steps.push_back(step_of(checkpoint));
-  std::vector<Course> courses = courses_of(checkpoints, trend);
+  std::vector<TensorCourse> courses = courses_of(checkpoints, trend);
   if (courses.empty()) return Error("the checkpoints have no tensor in common");
 
   std::vector<Sums> sums(courses.size(), Sums(checkpoints.size()));

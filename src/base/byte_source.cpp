@@ -13,6 +13,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/text.h"
+
 namespace tensordiff {
 namespace {
 

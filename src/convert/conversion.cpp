@@ -87,8 +87,8 @@ class Voting {
       members.square |= fits_[i].square;
       members.in_layer |= kind.a.find('#') != std::string::npos;
       members.vector |= a.tensors[pairs[i].a].view.shape.size() == 1;
-      members.rope |= has_rope(a.tensors[pairs[i].a].place.step) ||
-                      has_rope(b.tensors[pairs[i].b].place.step);
+      members.rope |=
+          has_rope(a.tensors[pairs[i].a].place.step) || has_rope(b.tensors[pairs[i].b].place.step);
       for (const Form& form : fits_[i].forms) ++members.votes[form];
     }
     for (const auto& [kind, members] : kinds_) pool(kind, members);

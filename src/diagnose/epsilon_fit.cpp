@@ -143,7 +143,7 @@ Fitted fitted(const Matrix (&x)[2], const Matrix (&out)[2], bool centred) {
 
 // The sum of some inputs of a norm, on one side.
 std::optional<Matrix> sum_of(const Case& it, const std::vector<std::size_t>& inputs,
-                             View AlignedPair::*side, const Place& at) {
+                             View AlignedPair::*side, const TokenRange& at) {
   std::optional<Matrix> sum;
   for (const std::size_t input : inputs) {
     std::optional<Matrix> read = read_side(it.run, &it.run.sites[input], side, at);
@@ -159,7 +159,7 @@ std::optional<Matrix> sum_of(const Case& it, const std::vector<std::size_t>& inp
 }  // namespace
 
 Epsilons fit_epsilons(const Case& it) {
-  const Place at{it.a.first_token,
+  const TokenRange at{it.a.first_token,
                  std::min(it.a.tokens, tokens_held(it.run, it.site, kValuesRead))};
   std::vector<std::vector<std::size_t>> ways;
   for (const std::size_t input : it.site.inputs) ways.push_back({input});

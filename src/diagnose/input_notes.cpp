@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "match/checkpoint.h"
 
 namespace tensordiff {
 
@@ -21,12 +22,11 @@ std::string weights_note(const Insight& insight) {
 
 void note_mixed_kinds(const Catalog& a, const Catalog& b, std::vector<std::string>& notes) {
   const auto weights = [](const Catalog& side) {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        side.tensors, [](const Tensor& tensor) { return names_a_weight(tensor.name); }));
+    return static_cast<std::size_t>(std::ranges::count_if(side.tensors, is_weight));
   };
   const auto layers = [](const Catalog& side) {
     return std::ranges::any_of(side.tensors,
-                               [](const Tensor& t) { return layer_in(t.name).has_value(); });
+                               [](const Tensor& t) { return t.place.layer_number().has_value(); });
   };
   const bool model_a = 2 * weights(a) > a.tensors.size();
   const bool model_b = 2 * weights(b) > b.tensors.size();

@@ -31,11 +31,6 @@ struct Sums {
 
 }  // namespace
 
-bool is_norm(Role role) {
-  return role == Role::attention_norm || role == Role::mlp_norm || role == Role::branch_norm ||
-         role == Role::final_norm;
-}
-
 std::optional<double> shared_shrink(const Matrix& a, const Matrix& b, double roundoff) {
   if (a.rows() < kTokensMin || a.features < kFeaturesMin || roundoff == 0) return std::nullopt;
   const double typical = norm(a.values) / std::sqrt(static_cast<double>(a.values.size()));

@@ -266,12 +266,6 @@ bool heads_stand_first(const std::vector<Site>& sites, Extent extent) {
 
 }  // namespace
 
-bool names_a_weight(std::string_view name) {
-  for (const std::string_view ending : {"weight", "bias", "scales", "qweight", "running_mean"})
-    if (ends_with_word(name, ending)) return true;
-  return false;
-}
-
 Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
   Run run;
   std::size_t weights = 0, layered = 0;

@@ -58,9 +58,6 @@ struct Run {
   bool activations = false;  // A dump of what layers compute, not a checkpoint of weights.
 };
 
-// Whether a tensor is a parameter of a model by its name, and not what a layer computed.
-bool names_a_weight(std::string_view name);
-
 // What a step computes, by the names of both sides. Roles that differ only in how a module is cut
 // are one here: the last projection of an MLP and the MLP as a whole give the same.
 Role role_of(const Site& site);

@@ -5,21 +5,20 @@
 namespace tensordiff {
 namespace {
 
-bool is_weight(const Tensor& tensor) {
-  static constexpr std::string_view kLeaves[] = {"weight", "bias",  "kernel", "gamma",
-                                                 "beta",   "scale", "qweight"};
-  if (tensor.place.parameter != Param::none) return true;
-  const std::string_view name = tensor.name;
-  return std::ranges::find(kLeaves, name.substr(name.find_last_of("./:") + 1)) !=
-         std::end(kLeaves);
-}
-
 bool holds_weights(const Catalog& catalog) {
   const auto named = std::ranges::count_if(catalog.tensors, is_weight);
   return 2 * static_cast<std::size_t>(named) > catalog.tensors.size();
 }
 
 }  // namespace
+
+bool is_weight(const Tensor& tensor) {
+  static constexpr std::string_view kLeaves[] = {"weight", "bias",  "kernel", "gamma",
+                                                 "beta",   "scale", "qweight"};
+  if (tensor.place.parameter != Param::none) return true;
+  const std::string_view name = tensor.name;
+  return std::ranges::find(kLeaves, name.substr(name.find_last_of("./:") + 1)) != std::end(kLeaves);
+}
 
 bool are_checkpoints(const Catalog& a, const Catalog& b) {
   return holds_weights(a) || holds_weights(b);

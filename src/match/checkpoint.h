@@ -6,6 +6,9 @@
 
 namespace tensordiff {
 
+// By what its name says.
+bool is_weight(const Tensor& tensor);
+
 // Names of one side are enough: whoever compares a checkpoint compares it with a checkpoint.
 bool are_checkpoints(const Catalog& a, const Catalog& b);
 

@@ -25,15 +25,16 @@ bool needs_backtracking(const RE2& regex) {
 
 }  // namespace
 
-Result<Pattern> Pattern::make(std::string_view expression) {
+Result<Pattern> Pattern::make(std::string_view expression, std::string_view written) {
   RE2::Options options(RE2::Latin1);
   options.set_log_errors(false);  // What is wrong is for the caller to say.
   Pattern pattern;
   pattern.compiled_ = std::make_shared<const Compiled>(expression, options);
   const RE2& regex = pattern.compiled_->regex;
   if (regex.ok()) return pattern;
-  return Error("'{}' is not a regular expression: {}{}", printable(expression),
-               printable(regex.error()), needs_backtracking(regex) ? kNoBacktracking : "");
+  return Error("'{}' is not a regular expression: {}{}",
+               printable(written.empty() ? expression : written), printable(regex.error()),
+               needs_backtracking(regex) ? kNoBacktracking : "");
 }
 
 bool Pattern::found_in(std::string_view text) const {

@@ -19,8 +19,9 @@ namespace tensordiff {
 
 class Pattern {
  public:
-  // An error names the expression and says what is wrong with it.
-  static Result<Pattern> make(std::string_view expression);
+  // An error says what is wrong with the expression, and quotes it as the user wrote it where
+  // that is not the same.
+  static Result<Pattern> make(std::string_view expression, std::string_view written = {});
 
   // Whether the expression is found anywhere in the text.
   bool found_in(std::string_view text) const;

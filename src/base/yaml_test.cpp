@@ -88,7 +88,7 @@ TEST(Yaml, NamesUnknownKeys) {
   EXPECT_TRUE(good.value().only(kKeys).ok());
   const Result<Yaml> bad = Yaml::parse("atol: 1\nratol: 2");
   EXPECT_EQ(bad.value().only(kKeys).error().message(),
-            "line 2: unknown key 'ratol'; known are atol, rtol");
+            "line 2: unknown key 'ratol'; did you mean 'atol'?");
   EXPECT_EQ(Yaml::parse("- x").value().only(kKeys).error().message(),
             "line 1: keys and values are expected here");
 }

@@ -63,7 +63,7 @@ TEST_F(Batch, SaysWhereTheListIsWrong) {
   EXPECT_EQ(error("runs:\n  - {a: x, b: y, atoll: 1}"),
             "line 2: unknown key 'atoll'; keys are the options of compare beside name, a, b");
   EXPECT_EQ(error("runs:\n  - {a: x, b: y, out: z}"), "line 2: 'out' is for the command line only");
-  EXPECT_EQ(error("run: []"), "line 1: unknown key 'run'; known are options, runs");
+  EXPECT_EQ(error("run: []"), "line 1: unknown key 'run'; did you mean 'runs'?");
 }
 
 TEST_F(Batch, MatchesFoldersByName) {

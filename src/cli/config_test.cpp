@@ -45,7 +45,7 @@ TEST(Config, FilesLieBesideIt) {
 TEST(Config, SaysWhatIsWrongAndWhere) {
   const auto error = [](std::string_view text) { return entries(text).error().message(); };
   EXPECT_EQ(error("atol: 1\nattol: 2"),
-            "line 2: unknown key 'attol'; keys are the options of compare");
+            "line 2: unknown key 'attol'; keys are the options of compare; did you mean 'atol'?");
   EXPECT_EQ(error("stats: maybe"), "line 1: true or false is expected here");
   EXPECT_EQ(error("atol: {x: 1}"), "line 1: a value is expected here");
   EXPECT_EQ(error("- atol"), "line 1: keys and values are expected here");

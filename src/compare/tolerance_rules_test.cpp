@@ -82,7 +82,7 @@ TEST(ToleranceRules, WhatIsUndefinedPassesNoGateUnlessItIsTheSame) {
 TEST(ToleranceRules, SayWhereTheFileIsWrong) {
   EXPECT_EQ(error_of("w:\n  atol: -1"), "line 2: a tolerance is not negative");
   EXPECT_EQ(error_of("w:\n  atol: tiny"), "line 2: 'tiny' is not a number");
-  EXPECT_EQ(error_of("'(': {atol: 1}"), "line 1: '(' is not a regular expression");
+  EXPECT_EQ(error_of("'(': {atol: 1}"), "line 1: '(' is not a regular expression: missing ): (");
   EXPECT_EQ(error_of("w: 1e-3"), "line 1: keys and values are expected here");
   EXPECT_EQ(error_of("w: {norm_ratio: 1}"), "line 1: a ratio needs a range: [0.9, 1.1]");
   EXPECT_EQ(error_of("w: {cosine: [1, 0]}"), "line 1: the range is empty");

@@ -81,7 +81,7 @@ TEST(Limits, AreSetByName) {
   EXPECT_TRUE(set_limit(limits, "nothing", 1)
                   .error()
                   .message()
-                  .starts_with("no limit 'nothing'; there are: pickle, json"));
+                  .starts_with("no limit 'nothing'; known are pickle, json"));
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ Result<NamePattern> NamePattern::make(const std::string& regex) {
                  printable(regex));
   NamePattern pattern;
   pattern.compiled_ = std::make_shared<const Compiled>(
-      Compiled{TRY(Pattern::make(translated.regex)), std::move(translated.groups)});
+      Compiled{TRY(Pattern::make(translated.regex, regex)), std::move(translated.groups)});
   return pattern;
 }
 

@@ -27,14 +27,14 @@ TEST(NamePattern, FindsNamedGroups) {
 
 TEST(NamePattern, CountsTheGroupsThatHaveNoName) {
   EXPECT_EQ(place("(a|b)(?:c)([(?<]x)?(?<layer>\\d+)\\((?<stage>.)", "bc5(q"), "5/q");
-  EXPECT_EQ(place("a(?=1)(?<layer>\\d)(?<stage>.)", "a1q"), "1/q");
+  EXPECT_EQ(place("a(?i:B)(?<layer>\\d)(?<stage>.)", "ab1q"), "1/q");
   EXPECT_EQ(place("l(?<layer>\\d)(?<stage>.)|(?<stage>.)l(?<layer>\\d)", "ql4"), "4/q");
 }
 
 TEST(NamePattern, TakesALayerThatIsANumberOnly) {
   EXPECT_EQ(place("(?<layer>.)_(?<stage>.+)", "x_query"), "none");
   EXPECT_EQ(place("(?<layer>[0-9]+)_(?<stage>.+)", "99999999999999999999_q"), "none");
-  EXPECT_EQ(place("(?<stage>x+)", std::string(10'000, 'x')), "none");  // Too long to search.
+  EXPECT_NE(place("(?<stage>x+)", std::string(10'000, 'x')), "none");  // Long ones are searched.
 }
 
 TEST(NamePattern, SaysWhatIsWrong) {
@@ -47,6 +47,7 @@ TEST(NamePattern, SaysWhatIsWrong) {
                   .message()
                   .starts_with("'(?<stage>[)' is not a regular expression: "));
   EXPECT_FALSE(NamePattern::make("(?<stage").ok());
+  EXPECT_FALSE(NamePattern::make("a(?=1)(?<layer>\\d)(?<stage>.)").ok());
 }
 
 }  // namespace

@@ -30,18 +30,20 @@ TEST(ReportJson, KeepsTheKeysInTheOrderOfTheContract) {
       "notes next_divergences");
   EXPECT_EQ(keys(json["a"]), "path format tensors elements bytes problems");
   EXPECT_EQ(keys(json["summary"]),
-            "pairs identical equal close different incomparable error only_a only_b verdict");
+            "pairs identical equal close same_shape different incomparable error only_a only_b "
+            "verdict caveat");
   EXPECT_EQ(keys(json["first_divergence"]), "pair name_a name_b layer stage created explanation");
   EXPECT_EQ(
       keys(json["pairs"][0]),
       "index name_a name_b layer stage matched_by status dtype_a dtype_b shape_a shape_b shape "
-      "alignment stats_a stats_b diff message verdict");
+      "alignment stats_a stats_b diff message verdict baseline");
   EXPECT_EQ(keys(json["pairs"][0]["stats_a"]), "mean std min max norm zeros nan inf");
   EXPECT_EQ(keys(json["pairs"][0]["diff"]),
             "compared equal max_abs max_abs_at a_there b_there mean_abs mse rmse max_rel mean_rel "
             "rel_l2 cosine pcc norm_ratio ulp_max nonfinite_mismatch nonfinite_agreeing exceeding "
             "atol rtol rtol_needed");
-  EXPECT_EQ(keys(json["only_a"][0]), "name dtype shape message layer_absent nearest likeness why");
+  EXPECT_EQ(keys(json["only_a"][0]),
+            "name dtype shape message layer_absent nearest likeness why baseline");
 }
 
 TEST(ReportJson, SaysWhatThePairsAre) {

@@ -1,4 +1,4 @@
-// How the process without rights talks to the one that started it, and how the HDF5 library reads
+// How the process in the sandbox talks to the one that started it, and how the HDF5 library reads
 // the file there: a driver that asks for byte ranges.
 
 #pragma once

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "diagnose/noise.h"
 #include "diagnose/toy_mistakes.h"
 

@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "naming/naming.h"
 #include "serve/columns.h"
 #include "serve/routes.h"
 #include "serve/rows.h"

@@ -20,15 +20,15 @@ struct StalePair {
   std::string why;
 };
 
-std::unordered_set<std::string> names_of(const Catalog& catalog) {
+std::unordered_set<std::string> name_set_of(const Catalog& catalog) {
   std::unordered_set<std::string> names;
   for (const Tensor& tensor : catalog.tensors) names.insert(tensor.name);
   return names;
 }
 
 std::vector<StalePair> stale_pairs(const Pairing& pairing, const std::vector<NamePair>& pairs) {
-  const std::unordered_set<std::string> of_a = names_of(pairing.a);
-  const std::unordered_set<std::string> of_b = names_of(pairing.b);
+  const std::unordered_set<std::string> of_a = name_set_of(pairing.a);
+  const std::unordered_set<std::string> of_b = name_set_of(pairing.b);
   std::vector<StalePair> stale;
   for (const NamePair& pair : pairs) {
     if (!of_a.contains(pair.a))

@@ -190,7 +190,7 @@ Result<std::map<std::size_t, double>> noise_levels(const Request& request, const
     PairRow row;
     Aligned aligned;
     compare_pair(sides, pair, request, row, aligned);
-    if (row.comparison.diff.rel_l2) levels[pair.a] = finite_error(row.comparison);
+    if (row.comparison.diff.rel_l2) levels[pair.a] = *row.comparison.diff.rel_l2;
   }
   return levels;
 }

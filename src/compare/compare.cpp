@@ -66,18 +66,11 @@ void fill_distances(const Sums& sums, const Shape& shape, Diff& diff) {
   diff.mean_rel = sums.d_relative / n;
 }
 
+// A NaN or an infinity on one side is farther off than any number.
 uint64_t worst_position(const Sums& sums, const CompareOptions& options) {
   const uint64_t mismatch =
       options.equal_nan ? sums.mismatch_at : std::min(sums.mismatch_at, sums.agreeing_at);
   return mismatch == UINT64_MAX ? sums.max_abs_at : mismatch;
-}
-
-// A NaN or an infinity on one side is farther off than any number, and makes no angle.
-void put_mismatch_first(uint64_t position, const Shape& shape, Diff& diff) {
-  constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  diff.max_abs = diff.max_rel = diff.rel_l2 = kInfinite;
-  diff.max_abs_at = index_at(shape, position);
-  diff.cosine = diff.pcc = std::nullopt;
 }
 
 Diff diff_from(const Sums& sums, const AlignedPair& pair, const Tolerance& tolerance,
@@ -97,7 +90,7 @@ Diff diff_from(const Sums& sums, const AlignedPair& pair, const Tolerance& toler
     if (have_steps(pair.a.dtype, pair.b.dtype)) diff.ulp_max = sums.ulp;
   }
   if (diff.nonfinite_mismatch > 0)
-    put_mismatch_first(worst_position(sums, options), pair.a.shape, diff);
+    diff.max_abs_at = index_at(pair.a.shape, worst_position(sums, options));
   return diff;
 }
 
@@ -200,7 +193,7 @@ Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& option
   comparison.a = stats_from(sums.a);
   comparison.b = stats_from(sums.b);
   comparison.diff = diff_from(sums, pair, tolerance, options);
-  if (comparison.diff.max_abs) {
+  if (comparison.diff.max_abs || comparison.diff.nonfinite_mismatch > 0) {
     const uint64_t worst = worst_position(sums, options);
     comparison.diff.a_there = a.value(worst);
     comparison.diff.b_there = b.value(worst);

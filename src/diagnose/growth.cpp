@@ -76,7 +76,7 @@ double growth_of(const Run& run, const Site& site) {
 std::map<Role, double> usual_growth(const Run& run) {
   std::map<Role, std::vector<double>> seen;
   for (const Site& site : run.sites)
-    if (site.compared() && site.role != Role::other && site.comparison.diff.compared > 0)
+    if (site.compared() && site.role != Role::other && site.comparison.diff.rel_l2)
       seen[site.role].push_back(growth_of(run, site));
   std::map<Role, double> usual;
   for (auto& [role, growths] : seen)

@@ -342,19 +342,12 @@ double roundoff_of(const View& view) {
   return is_float(view.dtype) ? roundoff_of(view.dtype, bits_needed(view)) : 0;
 }
 
-double finite_error(const Comparison& comparison) {
-  const Diff& diff = comparison.diff;
-  if (diff.nonfinite_mismatch == 0) return diff.rel_l2.value_or(0);
-  const double size = comparison.a.norm.value_or(0);
-  return size > 0 ? std::sqrt(diff.mse.value_or(0) * static_cast<double>(diff.compared)) / size : 0;
-}
-
 void judge(Run& run) {
   std::vector<int> bits_a(run.sites.size()), bits_b(run.sites.size());
   for_each_index(run.sites.size(), [&](std::size_t i) {
     Site& site = run.sites[i];
     if (!site.compared()) return;
-    site.error = finite_error(site.comparison);
+    site.error = site.comparison.diff.rel_l2.value_or(0);
     for (const auto& [view, bits] : {std::pair(&site.views.a, &bits_a), {&site.views.b, &bits_b}}) {
       if (!is_float(view->dtype)) continue;
       (*bits)[i] = bits_needed(*view);

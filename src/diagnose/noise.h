@@ -21,9 +21,6 @@ inline constexpr double kNarrow = 1e-6;  // Unit roundoffs above it are those of
 // Fills error, budget, verdict, created and reason of every site, in execution order.
 void judge(Run& run);
 
-// ‖b − a‖ / ‖a‖ over the positions where both are finite.
-double finite_error(const Comparison& comparison);
-
 // The unit roundoff of a view's values: of its dtype, or of a narrower one that holds them all, as
 // in a bf16 run that was saved as f32.
 double roundoff_of(const View& view);

@@ -42,8 +42,7 @@ TEST(RowOrder, LeavesRowsThatAreTheSameWhereTheyAre) {
   std::swap(source[5], source[40]);
   const auto order = found(a, with_rows(a, source), DType::f32);
   ASSERT_TRUE(order);
-  for (uint64_t row = 0; row < kRows; ++row)
-    EXPECT_EQ((*order)[row] == row, source[row] == row);
+  for (uint64_t row = 0; row < kRows; ++row) EXPECT_EQ((*order)[row] == row, source[row] == row);
 }
 
 TEST(RowOrder, IsNothingWhereNoneMovedOrOneIsNew) {

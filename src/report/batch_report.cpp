@@ -178,7 +178,8 @@ BatchRow batch_row(const Report& report) {
     row.unpaired +=
         static_cast<uint64_t>(std::ranges::count(*side, false, &Report::Unpaired::layer_absent));
   for (const PairRow& pair : report.pairs)
-    if (const auto& error = pair.comparison.diff.rel_l2; error && *error >= row.worst.value_or(0))
+    if (const auto error = as_shown(pair.comparison.diff).rel_l2;
+        error && *error >= row.worst.value_or(0))
       row.worst = error;
   if (!report.summary.caveat.empty()) row.message = report.summary.caveat + "; ";
   for (const Answer& answer : report.analyses)

@@ -90,7 +90,7 @@ std::vector<std::string> evidence(const Report& report, const PairRow& row) {
       parameters += (parameters.empty() ? "" : ", ") + parameter_text(parameter);
     if (!parameters.empty()) facts.push_back("parameters: " + parameters);
   }
-  const Diff& diff = row.comparison.diff;
+  const Diff diff = as_shown(row.comparison.diff);
   if (const std::string where = where_text(diff); !where.empty())
     facts.push_back("largest difference at " + where);
   if (diff.rel_l2)
@@ -207,7 +207,7 @@ doc::Cell number_cell(const std::optional<double>& number) {
 }
 
 std::vector<doc::Cell> cells_of(const PairRow& row) {
-  const Diff& diff = row.comparison.diff;
+  const Diff diff = as_shown(row.comparison.diff);
   const Status status = row.comparison.status;
   const uint64_t beyond = diff.exceeding + diff.nonfinite_mismatch;
   const uint64_t looked_at = diff.compared + diff.nonfinite_mismatch + diff.nonfinite_agreeing;

@@ -25,7 +25,7 @@ std::string group_of(const PairRow& row) {
 }
 
 std::string details(const Report& report, const PairRow& row) {
-  const Diff& diff = row.comparison.diff;
+  const Diff diff = as_shown(row.comparison.diff);
   std::string out;
   if (report.first_divergence && report.first_divergence->pair == row.index)
     out += "First divergence: " + report.first_divergence->explanation + "\n";
@@ -56,8 +56,9 @@ JunitCase case_of(const Report& report, const PairRow& row) {
     case Status::different: {
       const Finding* finding = finding_at(report, row.index);
       test.outcome = JunitCase::Outcome::failed;
-      test.message = finding ? cause_of(*finding)
-                             : "relative L2 error " + number_or_dash(row.comparison.diff.rel_l2);
+      test.message =
+          finding ? cause_of(*finding)
+                  : "relative L2 error " + number_or_dash(as_shown(row.comparison.diff).rel_l2);
       test.details = details(report, row);
       break;
     }

@@ -120,7 +120,7 @@ void write_steps(JsonWriter& json, const std::vector<Step>& steps) {
 void write_diff(JsonWriter& json, const Diff& diff) {
   json.begin_object().member("compared", diff.compared).member("equal", diff.equal);
   json.member("max_abs", diff.max_abs).key("max_abs_at");
-  diff.max_abs ? json.value(diff.max_abs_at) : json.null();
+  diff.max_abs || diff.nonfinite_mismatch > 0 ? json.value(diff.max_abs_at) : json.null();
   json.member("a_there", diff.a_there).member("b_there", diff.b_there);
   json.member("mean_abs", diff.mean_abs).member("mse", diff.mse).member("rmse", diff.rmse);
   json.member("max_rel", diff.max_rel).member("mean_rel", diff.mean_rel);

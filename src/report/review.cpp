@@ -132,7 +132,7 @@ void look_at_numbers(const Report& report, Review& review) {
   for (const PairRow* row : select_pairs(report, options, Sort::difference)) {
     if (count++ == kLookMax) break;
     largest += fmt::format("{}{} (relative L2 {})", largest.empty() ? "" : ", ", names_of(*row),
-                           number_or_dash(row->comparison.diff.rel_l2));
+                           number_or_dash(as_shown(row->comparison.diff).rel_l2));
   }
   if (!largest.empty()) review.look_at.push_back(fmt::format("Largest changes: {}.", largest));
 }

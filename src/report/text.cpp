@@ -139,7 +139,7 @@ std::string metadata_lines(const Report& report, const RenderOptions& options, c
 
 std::vector<Cell> cells_of(const PairRow& row, bool first) {
   const Status status = row.comparison.status;
-  const Diff& diff = row.comparison.diff;
+  const Diff diff = as_shown(row.comparison.diff);
   std::vector<Cell> cells = {
       {names_of(row), first ? Tone::bold : Tone::plain},
       {std::string(status_text(row)), row.novelty == Novelty::known ? Tone::dim : tone_of(status)},

@@ -177,5 +177,21 @@ TEST(Style, ShortensByCharactersNotBytes) {
   EXPECT_EQ(shorten("äöüßäöüß", 5), "äö…üß");
 }
 
+TEST(Text, ShowsAMismatchAsTheWorst) {
+  Diff diff;
+  diff.compared = 3;
+  diff.max_abs = diff.rel_l2 = 0;
+  diff.cosine = 1;
+  diff.nonfinite_mismatch = 1;
+  diff.max_abs_at = {2};
+  diff.a_there = std::numeric_limits<double>::quiet_NaN();
+  diff.b_there = 3;
+  const Diff shown = as_shown(diff);
+  EXPECT_EQ(number_or_dash(shown.max_abs), "inf");
+  EXPECT_EQ(number_or_dash(shown.rel_l2), "inf");
+  EXPECT_EQ(cosine_text(shown.cosine), "–");
+  EXPECT_EQ(where_text(shown), "[2] nan → 3");
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "base/text.h"
 
@@ -175,8 +176,16 @@ std::string cosine_text(const std::optional<double>& cosine) {
   return fmt::format("{:.6f}", *cosine);
 }
 
+Diff as_shown(Diff diff) {
+  if (diff.nonfinite_mismatch == 0) return diff;
+  diff.max_abs = diff.max_rel = diff.rel_l2 = std::numeric_limits<double>::infinity();
+  diff.cosine = diff.pcc = std::nullopt;
+  return diff;
+}
+
 std::string where_text(const Diff& diff) {
-  if (!diff.max_abs || *diff.max_abs == 0) return "";
+  const bool differs = diff.nonfinite_mismatch > 0 || diff.max_abs.value_or(0) > 0;
+  if (!differs) return "";
   const std::string index = diff.max_abs_at.empty() ? "" : shape_text(diff.max_abs_at) + " ";
   if (!diff.a_there || !diff.b_there) return index;
   return index + short_number(*diff.a_there) + " → " + short_number(*diff.b_there);

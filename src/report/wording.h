@@ -54,6 +54,10 @@ std::string both(std::string_view a, std::string_view b);
 // The largest difference: "[3, 17] 1 → 1.01".
 std::string where_text(const Diff& diff);
 
+// The numbers as people are to see them. They run over positions where both sides are finite; a NaN
+// or an infinity that only one side has is farther off than any number, and has no angle.
+Diff as_shown(Diff diff);
+
 // The shape they were compared in; both where there is none.
 std::string shapes_of(const PairRow& row);
 

@@ -145,7 +145,7 @@ void write_metrics(JsonWriter& json, const Row& row) {
     json.null();
     return;
   }
-  const Diff& diff = row.pair->comparison.diff;
+  const Diff diff = as_shown(row.pair->comparison.diff);
   json.begin_object().member("compared", diff.compared).member("equal", diff.equal);
   json.member("maxAbs", diff.max_abs).key("at");
   diff.max_abs ? json.value(diff.max_abs_at) : json.null();

@@ -1,4 +1,5 @@
 #include "serve/rows.h"
+#include "report/wording.h"
 
 #include <algorithm>
 #include <cmath>
@@ -88,7 +89,8 @@ std::string message_of(const Row& row) {
 template <auto Member>
 double metric(const Row& row) {
   if (!was_compared(row)) return kNan;
-  const auto& value = row.pair->comparison.diff.*Member;
+  const Diff diff = as_shown(row.pair->comparison.diff);
+  const auto& value = diff.*Member;
   if constexpr (requires { value.has_value(); })
     return or_nan(value);
   else
@@ -254,8 +256,8 @@ bool was_compared(const Row& row) {
 }
 
 std::optional<double> tolerance_ratio(const Diff& diff) {
-  if (!diff.max_abs) return std::nullopt;
   if (diff.nonfinite_mismatch > 0) return std::numeric_limits<double>::infinity();
+  if (!diff.max_abs) return std::nullopt;
   const double atol = diff.tolerance.atol, rtol = diff.tolerance.rtol;
   const double allowed = atol + rtol * std::abs(diff.a_there.value_or(0));
   const double there = *diff.max_abs == 0 ? 0 : *diff.max_abs / allowed;

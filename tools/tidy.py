@@ -73,10 +73,7 @@ TESTED_BY = {
                               options_diagnosis options_input options_output options_pairing
                               options_speed options_tolerance options_what show show_text
                               tensor_facts terminal trend""",
-    "tests/server_test.py": """src/cli/ demo options_server serve serving
-                               src/serve/ app comparing events files find flask pair_detail
-                               pair_routes pictures server session_routes sessions sources spread
-                               uploading values""",
+    "tests/server_test.py": "src/cli/ demo options_server serve serving",
     "tests/smoke_test.py": "src/ pipeline",
 }
 

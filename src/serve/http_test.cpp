@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/parallel.h"
+#include "serve/connection.h"
 #include "serve/socket.h"
 #include "serve/watch.h"
 

@@ -83,6 +83,7 @@ class Soak:
         self.write_files()
         self.saved = Saved()
         self.statuses = collections.Counter()
+        self.ends = collections.Counter()  # Of comparisons.
         self.faults = []
         self.memory = []  # (seconds since the last start, bytes)
         self.running = threading.Event()  # Clients may ask.
@@ -182,6 +183,10 @@ class Soak:
         self.start(port)
         lost = self.saved.losses(self.server)
         self.faults += lost
+        # Nobody remembers the others: their clients met the kill.
+        for each in self.server.get("/sessions").json()["sessions"]:
+            if each["id"] not in self.saved.sessions:
+                self.server.ask("DELETE", f"/api/v1/sessions/{each['id']}")
         print(f"kill {number}: {len(self.saved.sessions)} sessions, {len(self.saved.notes)} notes, "
               f"{len(self.saved.chunks)} uploads checked, {len(lost)} lost", flush=True)
         self.running.set()
@@ -247,12 +252,14 @@ class Client:
             answer = self.ask("GET", f"/sessions/{session}")
             state = answer.json()["state"] if answer.status == 200 else ""
             if answer.status == 404 or state in ("failed", "cancelled"):
+                self.soak.ends[state or "removed"] += 1
                 break
             if state in ("done", "stale"):
                 summary = answer.json()["summary"]
                 with self.saved.lock:
                     self.saved.sessions[session] = (summary["verdict"], summary["pairs"])
                 self.sessions.append((session, summary["pairs"]))
+                self.soak.ends["done"] += 1
                 return
             time.sleep(0.05)
         self.remove(session)
@@ -357,6 +364,7 @@ def main():
                 soak.server.kill()
     answers = ", ".join(f"{count} × {status}" for status, count in sorted(soak.statuses.items()))
     print(f"{sum(soak.statuses.values())} answers: {answers}")
+    print("comparisons:", ", ".join(f"{count} {state}" for state, count in soak.ends.items()))
     print(*soak.faults[:20], sep="\n")
     print(f"{len(soak.faults)} faults" if soak.faults else "passed")
     return 1 if soak.faults else 0

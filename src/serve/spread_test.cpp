@@ -1,0 +1,35 @@
+#include <gtest/gtest.h>
+
+#include "serve/test_app.h"
+
+namespace tensordiff::serve {
+namespace {
+
+class Spread : public AppTest {
+ protected:
+  Spread() : path("/sessions/" + session() + "/pairs/0") {}
+  std::string path;
+};
+
+TEST_F(Spread, AlongEachAxis) {
+  const Json axes = json(get(path + "/axes"))["axes"];
+  ASSERT_EQ(axes.array().size(), 1U);
+  EXPECT_EQ(axes[0]["maxAbs"][3].number(), 1);
+  EXPECT_EQ(axes[0]["maxAbs"][0].number(), 0);
+}
+
+TEST_F(Spread, Histograms) {
+  EXPECT_EQ(text(json(get(path + "/histogram"))["of"]), "d");
+  EXPECT_EQ(get(path + "/histogram?of=a").status, 200);
+  EXPECT_EQ(get(path + "/histogram?of=x").status, 400);
+}
+
+TEST_F(Spread, TheWorstElements) {
+  const Json worst = json(get(path + "/worst?count=1"))["worst"];
+  ASSERT_EQ(worst.array().size(), 1U);
+  EXPECT_EQ(text(worst[0]["flat"]), "3");
+  EXPECT_EQ(get(path + "/worst?count=x").status, 400);
+}
+
+}  // namespace
+}  // namespace tensordiff::serve

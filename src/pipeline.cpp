@@ -18,7 +18,9 @@
 #include "match/checkpoint.h"
 #include "match/filter.h"
 #include "match/ranks.h"
+#include "match/state_dicts.h"
 #include "naming/naming.h"
+#include "report/auxiliary.h"
 #include "report/layout_notes.h"
 #include "report/wording.h"
 
@@ -37,7 +39,8 @@ LayoutOptions layout_of(const Request& request) {
 TensorId id_of(const Tensor& tensor, const std::optional<Section>& section = {}) {
   std::string name = tensor.name;
   if (section) name += fmt::format("[{}]", section->label);
-  return {std::move(name), tensor.view.dtype, tensor.view.shape, tensor.fault, tensor.place};
+  return {std::move(name), tensor.view.dtype, tensor.view.shape,
+          tensor.fault,    tensor.place,      tensor.made_from};
 }
 
 // Makes whole tensors of what several ranks hold, and says so.
@@ -327,6 +330,10 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   if (!pairing.alone) note_mixed_kinds(pairing.a, pairing.b, report.notes);
   if (!pairing.alone) report.metadata = list_metadata_changes(pairing.a, pairing.b);
   TRY(gather(request.tp, pairing.a, pairing.b, report));
+  // Weights are paired with weights, and of several state dicts one is meant.
+  if (!pairing.alone)
+    for (std::string& note : set_aside(pairing.a, pairing.b, !request.shape_only))
+      report.notes.push_back(std::move(note));
 
   // Decide which tensor answers to which. Leftovers on either side are part of the result.
   MatchOptions options = request.match;
@@ -346,6 +353,7 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   report.pairs = rows_for(matching, pairing.a, pairing.b);
   report.only_a = unpaired(pairing.a, pairing.b, matching.only_a, request.unpaired_stats);
   report.only_b = unpaired(pairing.b, pairing.a, matching.only_b, request.unpaired_stats);
+  if (!pairing.alone) list_auxiliary(pairing.a, pairing.b, matching, report);
   return pairing;
 }
 

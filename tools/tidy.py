@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 # A folder may include itself and what stands before it, never what stands after it.
-LAYERS = """base tensor naming formats match align convert layout compare diagnose analyze report
-            pipeline api serve cli""".split()
+LAYERS = """base tensor naming packed formats match align convert layout compare diagnose analyze
+            report pipeline api serve cli""".split()
 # Neither of the two may include the other.
 STRANGERS = [{"formats", "match"}, {"diagnose", "analyze"}]
 # The public headers, in include/, which the sources that implement them include.
@@ -58,6 +58,8 @@ TESTED_BY = {
     "src/formats/torch_files_test.cpp": "src/formats/ pickle torch_legacy torch_zip",
     "src/match/match_test.cpp": "src/match/ exact filter fingerprint layer_stage",
     "src/layout/pair_views_test.cpp": "src/layout/ peer_layouts",
+    "src/packed/packed_test.cpp": """src/packed/ awq bitsandbytes gptq packed_integers scaled
+                                    small_floats""",
     "src/report/csv_test.cpp": "src/report/ csv_row",
     "src/match/strategies_test.cpp": "src/match/ by_name meaning",
     "src/report/text_test.cpp": "src/report/ divergence_text",
@@ -81,6 +83,7 @@ TESTED_BY = {
 DOCUMENTED_IN = {
     "Format": ["README.md", "docs/formats.md"],
     "FolderFormat": ["README.md", "docs/formats.md"],
+    "Packing": ["docs/formats.md"],
     "Matcher": ["docs/matching.md"],
     "Aligner": ["docs/matching.md"],
     "Diagnosis": ["docs/diagnosis.md"],

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "compare/kernels/tile.h"
-#include "tensor/blocks.h"
 
 namespace tensordiff {
 namespace {
@@ -65,10 +64,10 @@ void copy_plane(const Plane& plane, std::size_t item, std::byte* to) {
   }
 }
 
-// The same for elements in blocks (GGUF's), which are decoded in runs along the axis they lie on:
+// The same for elements in blocks, which are decoded in runs along the axis they lie on:
 // one at a time each would cost the decoding of a block.
 struct BlockPlane {
-  Blocks blocks;
+  const Reader& reader;
   uint64_t first;
   int64_t outer_step;
   int64_t inner_step;
@@ -83,13 +82,13 @@ void copy_plane(const BlockPlane& plane, std::byte* to) {
   };
   if (plane.outer_step != 1 || plane.inner_step == 1) {
     for (std::size_t r = 0; r < plane.outer; ++r)
-      plane.blocks.read(at(r, plane.outer_step), plane.inner_step, plane.inner,
-                        to + r * plane.inner * kItem);
+      plane.reader.copy_run(0, at(r, plane.outer_step), plane.inner_step, plane.inner,
+                            to + r * plane.inner * kItem);
     return;
   }
   std::vector<std::byte> run(plane.outer * kItem);
   for (std::size_t c = 0; c < plane.inner; ++c) {
-    plane.blocks.read(at(c, plane.inner_step), 1, plane.outer, run.data());
+    plane.reader.copy_run(0, at(c, plane.inner_step), 1, plane.outer, run.data());
     for (std::size_t r = 0; r < plane.outer; ++r)
       std::memcpy(to + (r * plane.inner + c) * kItem, run.data() + r * kItem, kItem);
   }
@@ -176,7 +175,6 @@ Traversal::Box Traversal::box(uint64_t block) const {
 void Traversal::gather(const Reader& reader, const Box& box, int64_t Axis::*stride,
                        std::vector<std::byte>& buffer) const {
   const View& view = reader.view();
-  const ByteView all(reader.data(), view.parts[0].source.size());
   const std::size_t item = item_bytes(view.dtype);
   if (buffer.size() < box.count * item) buffer.resize(kBlockElements * item);
   const std::size_t rank = axes_.size();
@@ -195,12 +193,8 @@ void Traversal::gather(const Reader& reader, const Box& box, int64_t Axis::*stri
   std::byte* out = buffer.data();
   for (const std::byte* end = out + box.count * item; out != end;) {
     if (is_in_blocks(view.dtype)) {
-      copy_plane(BlockPlane{{view.dtype, view.swapped, all},
-                            static_cast<uint64_t>(element),
-                            plane.outer_bytes / bytes,
-                            plane.inner_bytes / bytes,
-                            plane.outer,
-                            plane.inner},
+      copy_plane(BlockPlane{reader, static_cast<uint64_t>(element), plane.outer_bytes / bytes,
+                            plane.inner_bytes / bytes, plane.outer, plane.inner},
                  out);
     } else {
       plane.from = reader.data() + element * bytes;

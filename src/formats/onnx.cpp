@@ -4,7 +4,7 @@
 //                   20 training_info  25 functions
 //   GraphProto      1 nodes  5 initializers  15 sparse initializers
 //   FunctionProto   1 name  7 nodes
-//   NodeProto       2 outputs  3 name  4 op_type  5 attributes
+//   NodeProto       1 inputs  2 outputs  3 name  4 op_type  5 attributes
 //   AttributeProto  1 name  5 tensor  6 graph  10 tensors  11 graphs  22, 23 sparse tensors
 //                   and for Constant nodes 2 float  3 int  7 floats  8 ints
 //
@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "formats/limits.h"
+#include "formats/onnx_names.h"
 #include "formats/onnx_tensor.h"
 #include "formats/proto_elements.h"
 
@@ -91,6 +92,7 @@ class Walk {
     if (version >= 3 && !opset)
       catalog_.problems.push_back({"", "no opset_import: the file may be cut short"});
     make_names_unique(catalog_);
+    readers_.name(catalog_);
     return std::move(catalog_);
   }
 
@@ -165,6 +167,7 @@ class Walk {
     ProtoReader reader(message);
     uint64_t nodes = 0;
     while (const auto field = reader.next()) {
+      if (field->is_bytes(1) && prefix.empty()) readers_.add(field->bytes);
       if (field->is_bytes(1)) TRY(node(field->bytes, prefix, nodes++, depth));
       if (field->is_bytes(5)) TRY(tensor(field->bytes, prefix, ""));
       if (field->is_bytes(15)) TRY(sparse(field->bytes, prefix, ""));
@@ -282,6 +285,7 @@ class Walk {
   const Input& input_;
   Bytes file_;
   onnx::TensorReader tensors_;
+  onnx::Readers readers_;
   Catalog catalog_;
 };
 

@@ -12,6 +12,7 @@
 #include "formats/shards.h"
 #include "formats/zip_archive.h"
 #include "naming/naming.h"
+#include "packed/packed.h"
 
 namespace tensordiff {
 namespace {
@@ -196,15 +197,16 @@ Result<Catalog> open_model(const std::string& path, const OpenOptions& options) 
                                                    : open_file(path, options);
   if (!catalog.ok()) return std::move(catalog).error().in(printable(path));
   catalog.value().path = path;
-  read_places(catalog.value());
   catalog.value().beside = [path, roots = options.roots](std::string_view name) -> Result<Bytes> {
     const std::optional<std::string> place = companion(path, name);
     if (!place) return Error("{}: no such file belongs to the input", printable(name));
     return roots.map(*place);
   };
-  std::ranges::stable_sort(catalog.value().problems, std::greater(), &Problem::severity);
   if (Result<Bytes> config = catalog.value().beside("config.json"); config.ok())
     add_config(ByteSource(std::move(config).value()), options.limits, catalog.value());
+  unpack(catalog.value());
+  read_places(catalog.value());
+  std::ranges::stable_sort(catalog.value().problems, std::greater(), &Problem::severity);
   return catalog;
 }
 

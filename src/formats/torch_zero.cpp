@@ -53,6 +53,14 @@ struct StateFile {
     return found;
   }
 
+  // A number, or a member of an enum, which is the call of its class with the number.
+  std::optional<int64_t> integer(NodeId id) const {
+    const pickle::Call* call = graph().call(id);
+    const std::span<const NodeId> args =
+        call ? graph().items(call->args) : std::span<const NodeId>();
+    return graph().integer(args.size() == 1 ? args[0] : id);
+  }
+
   NodeId value(NodeId dict, std::string_view key) const {
     for (const auto& [name, id] : entries(dict))
       if (name == key) return id;
@@ -84,8 +92,7 @@ class Partition {
   Result<void> add_pieces(const ByteSource& source) {
     const std::unique_ptr<StateFile> file = TRY(read(source));
     const NodeId optimizer = file->value(file->graph().root, "optimizer_state_dict");
-    const std::optional<int64_t> stage =
-        file->graph().integer(file->value(optimizer, "zero_stage"));
+    const std::optional<int64_t> stage = file->integer(file->value(optimizer, "zero_stage"));
     if (!stage || *stage < 1 || *stage > 3) return Error("no ZeRO stage of 1, 2 or 3 in it");
     if (stage_ && *stage != stage_) return Error("another ZeRO stage than in the other files");
     stage_ = *stage;

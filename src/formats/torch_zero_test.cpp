@@ -36,6 +36,17 @@ TEST(TorchZero, CutsGroupsAcrossRanks) {
             "a 1 2 3; b 4 5 6 7");
 }
 
+// DeepSpeed has pickled the stage as a member of an enum since 0.7.
+TEST(TorchZero, ReadsTheStageFromAnEnum) {
+  const std::string stage =
+      call(global("deepspeed.runtime.zero.config", "ZeroStageEnum"), {number(2)});
+  const std::string list = "](" + flat(2, "0") + "e";
+  const std::string file =
+      torch_zip(dict({{"optimizer_state_dict", dict({{"zero_stage", stage}, {kStage2, list}})}}),
+                {{"0", f32(1) + f32(2)}});
+  EXPECT_EQ(told_folder({{kStates, states({{"a", size({2})}})}, {kRank0, file}}), "a 1 2");
+}
+
 TEST(TorchZero, GivesEachRankItsShareInStage3) {
   EXPECT_EQ(told_folder({{kStates0, states({{"a", size({3})}, {"b", size({2})}})},
                          {kRank0, pieces(3, kStage3, {1, 2, 8})},

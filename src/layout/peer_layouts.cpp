@@ -21,9 +21,9 @@ std::vector<std::string> PeerLayouts::keys_of(const Pair& pair) const {
   const Tensor &a = a_.tensors[pair.a], &b = b_.tensors[pair.b];
   if (pair.section_a || pair.section_b || !is_plain(a) || !is_plain(b)) return {};
   const std::string shapes = shape_text(a.view.shape) + shape_text(b.view.shape);
-  return {
-      fmt::format("{} {} {}", shapes, numbered_name(a.name).pattern, numbered_name(b.name).pattern),
-      shapes, fmt::format("{} {}", a.view.shape.size(), b.view.shape.size())};
+  return {fmt::format("{} {} {}", shapes, numbered_name(a.pairing_name()).pattern,
+                      numbered_name(b.pairing_name()).pattern),
+          shapes, fmt::format("{} {}", a.view.shape.size(), b.view.shape.size())};
 }
 
 std::optional<Plan> PeerLayouts::confirmed_plan(const Group& group,

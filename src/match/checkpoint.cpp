@@ -6,8 +6,11 @@ namespace tensordiff {
 namespace {
 
 bool holds_weights(const Catalog& catalog) {
-  const auto named = std::ranges::count_if(catalog.tensors, is_weight);
-  return 2 * static_cast<std::size_t>(named) > catalog.tensors.size();
+  std::size_t named = 0, others = 0;
+  for (const Tensor& tensor : catalog.tensors)
+    if (tensor.auxiliary.empty() && !tensor.view.shape.empty())
+      ++(is_weight(tensor) ? named : others);
+  return named > others;
 }
 
 }  // namespace
@@ -16,7 +19,7 @@ bool is_weight(const Tensor& tensor) {
   static constexpr std::string_view kLeaves[] = {"weight", "bias",  "kernel", "gamma",
                                                  "beta",   "scale", "qweight"};
   if (tensor.place.parameter != Param::none) return true;
-  const std::string_view name = tensor.name;
+  const std::string_view name = tensor.pairing_name();
   return std::ranges::find(kLeaves, name.substr(name.find_last_of("./:") + 1)) != std::end(kLeaves);
 }
 

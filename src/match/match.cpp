@@ -143,6 +143,28 @@ std::vector<Leftover> leftovers(const Catalog& catalog, const std::vector<std::s
   return left;
 }
 
+// Strategies that do what the user says, and those that go by the same name only.
+bool is_by_hand(const Matcher* matcher) {
+  return matcher == &matchers::manual || matcher == &matchers::exec;
+}
+bool is_by_name(const Matcher* matcher) {
+  return matcher == &matchers::exact || matcher == &matchers::prefix;
+}
+
+// Takes out of a list what a predicate wants, in order.
+template <class Wanted>
+std::vector<std::size_t> take_if(std::vector<std::size_t>& list, const Wanted& wanted) {
+  std::vector<std::size_t> taken;
+  std::ranges::copy_if(list, std::back_inserter(taken), wanted);
+  std::erase_if(list, wanted);
+  return taken;
+}
+
+void add_sorted(std::vector<std::size_t>& list, const std::vector<std::size_t>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+  std::ranges::sort(list);
+}
+
 // Adds what a strategy proposes, but for tensors that have a partner already.
 class Chain {
  public:
@@ -193,7 +215,7 @@ NamesOf names_of(const Catalog& catalog) {
   side.names.reserve(catalog.tensors.size());
   side.places.reserve(catalog.tensors.size());
   for (const Tensor& tensor : catalog.tensors) {
-    side.names.push_back(tensor.name);
+    side.names.push_back(tensor.pairing_name());
     side.places.push_back(tensor.place);
   }
   return side;
@@ -226,14 +248,31 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
                    .side_a = names_of(a),
                    .side_b = std::move(renumbering.side_b)};
   Chain pairing(input, matching);
-  for (const Matcher* matcher : chain) TRY(pairing.run(*matcher, input));
+  // What is no weight is paired by its name, and never taken for a weight.
+  const auto aside = [](const Catalog& side, std::vector<std::size_t>& free) {
+    return take_if(free, [&](std::size_t i) { return !side.tensors[i].auxiliary.empty(); });
+  };
+  const auto run = [&](bool (*wanted)(const Matcher*)) -> Result<void> {
+    for (const Matcher* matcher : chain)
+      if (wanted(matcher)) TRY(pairing.run(*matcher, input));
+    return {};
+  };
+  TRY(run([](const Matcher* each) { return is_by_hand(each); }));
+  std::vector<std::size_t> aside_a = aside(a, input.free_a), aside_b = aside(b, input.free_b);
+  TRY(run([](const Matcher* each) { return !is_by_hand(each); }));
   if (weights)
     pair_by_numbers(input, matching);
   else if (std::ranges::find(chain, &matchers::value) != chain.end())
     uncross(input, matching);
+  input.free_a.swap(aside_a);
+  input.free_b.swap(aside_b);
+  if (!input.free_a.empty() && !input.free_b.empty())
+    TRY(run([](const Matcher* each) { return is_by_name(each); }));
+  add_sorted(input.free_a, aside_a);
+  add_sorted(input.free_b, aside_b);
   // What was renumbered matters where it made a pair.
   if (std::ranges::any_of(matching.pairs, [&](const Pair& pair) {
-        return input.side_b.names[pair.b] != b.tensors[pair.b].name;
+        return input.side_b.names[pair.b] != b.tensors[pair.b].pairing_name();
       }))
     matching.notes.insert(matching.notes.begin(), renumbering.notes.begin(),
                           renumbering.notes.end());

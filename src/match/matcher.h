@@ -117,6 +117,7 @@ extern const Matcher exact;
 extern const Matcher prefix;
 extern const Matcher conventions;
 extern const Matcher fused;
+extern const Matcher flat;
 extern const Matcher tied;
 extern const Matcher fuzzy;
 extern const Matcher shape;
@@ -124,9 +125,9 @@ extern const Matcher value;
 extern const Matcher fused_value;
 
 // Tried in this order: the more a strategy knows of a name's meaning, the sooner.
-inline constexpr const Matcher* kAll[] = {&manual, &exec,        &layer_stage, &exact,
-                                          &prefix, &conventions, &fused,       &tied,
-                                          &fuzzy,  &shape,       &value,       &fused_value};
+inline constexpr const Matcher* kAll[] = {&manual,      &exec,  &layer_stage, &exact, &prefix,
+                                          &conventions, &flat,  &fused,       &tied,  &fuzzy,
+                                          &shape,       &value, &fused_value};
 
 }  // namespace matchers
 

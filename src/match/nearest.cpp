@@ -27,7 +27,7 @@ Kinds kinds_of(const Catalog& catalog) {
   Kinds kinds;
   std::map<std::vector<std::string>, std::size_t> numbers;
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
-    NameWords name = name_words(catalog.tensors[i].name);
+    NameWords name = name_words(catalog.tensors[i].pairing_name());
     const auto [at, added] = numbers.emplace(name.words, kinds.words.size());
     if (added) {
       kinds.words.push_back(name);
@@ -52,7 +52,7 @@ std::string_view why_no_pair(const Likeliest& found, const Tensor& own, const Te
                              double threshold) {
   if (own.shards.empty() && nearest.shards.empty() && own.elements() != nearest.elements())
     return "it has another size";
-  if (name_words(own.name).numbers != name_words(nearest.name).numbers)
+  if (name_words(own.pairing_name()).numbers != name_words(nearest.pairing_name()).numbers)
     return "it has another number";
   if (found.score - found.next < kClearlyMost) return "another name is as near";
   return found.score < threshold ? "they are not alike enough" : "";
@@ -72,7 +72,7 @@ void find_nearest(const Catalog& own, const OtherSide& other, std::vector<Leftov
   std::map<std::vector<std::string>, Likeliest> known;
   for (Leftover& left : leftovers) {
     const Tensor& tensor = own.tensors[left.tensor];
-    const NameWords name = name_words(tensor.name);
+    const NameWords name = name_words(tensor.pairing_name());
     const auto [at, added] = known.try_emplace(name.words);
     if (added) at->second = index.find(name, search);
     left.likeness = at->second.score;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "match/flat_name.h"
 #include "match/stages.h"
 #include "naming/naming.h"
 #include "naming/rank_name.h"
@@ -38,11 +39,34 @@ Groups groups_of(const Catalog& catalog, const std::vector<std::optional<RankNam
   return groups;
 }
 
+// FSDP cuts a row of numbers into one piece for each rank, whatever is in it.
+void lay_in_a_row(Tensor& tensor) {
+  const auto fits = [&](const View& piece) {
+    return piece.shape.size() == 1 && piece.dtype == tensor.view.dtype && piece.terms == 1 &&
+           piece.swapped == tensor.view.swapped;
+  };
+  if (!std::ranges::all_of(tensor.shards, fits)) return;
+  View row = tensor.view;
+  row.parts.clear();
+  row.shape = {0};
+  for (const View& piece : tensor.shards) {
+    for (Part part : piece.parts) {
+      part.origin[0] += row.shape[0];
+      row.parts.push_back(std::move(part));
+    }
+    row.shape[0] += piece.shape[0];
+  }
+  if (!element_count(row.shape)) return;
+  tensor.view = std::move(row);
+  tensor.shards.clear();
+}
+
 // What lies in pieces already is gathered piece by piece: the data parallel ranks of the first
 // tensor parallel one, then those of the second. So copies are neighbours.
 Tensor gathered(const Catalog& catalog, const std::string& name, const Group& group) {
   Tensor tensor = catalog.tensors[group.tensor_of_rank.begin()->second];
   tensor.name = name;
+  if (const auto known = parse_rank(tensor.known_as)) tensor.known_as = known->rest;
   if (group.tensor_of_rank.size() == 1) return tensor;
   const std::size_t pieces = std::max<std::size_t>(tensor.shards.size(), 1);
   tensor.shards.clear();
@@ -53,6 +77,7 @@ Tensor gathered(const Catalog& catalog, const std::string& name, const Group& gr
       if (tensor.fault.empty() && !shard.fault.empty())
         tensor.fault = fmt::format("rank {}: {}", rank, shard.fault);
     }
+  if (module_of_flat(name)) lay_in_a_row(tensor);
   return tensor;
 }
 
@@ -105,6 +130,12 @@ Gathered gather(Catalog& catalog) {
       if (found->second.tensor_of_rank.size() < result.ranks.size())
         result.missing.emplace(found->first, ranks_text(found->second));
     }
+  }
+  // Where no tensor is on two of them, they are files that share a model, and nothing was cut.
+  if (std::ranges::all_of(
+          groups, [](const auto& group) { return group.second.tensor_of_rank.size() < 2; })) {
+    result.missing.clear();
+    result.ranks.clear();
   }
   catalog.tensors = std::move(tensors);
   result.renamed = true;

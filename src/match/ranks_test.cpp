@@ -26,6 +26,9 @@ TEST(ParseRank, FindsTheRankAndWhatIsLeft) {
       {"0_query.rank_1", "1|0_query"},
       {"Rank_7/w", "7|w"},
       {"rank_0/tp_rank_1/w", "1|rank_0/w"},
+      {"consolidated.01.layers.0.wq", "1|layers.0.wq"},
+      {"layer_02-model_01-model_states.attention.dense.bias", "1|layer_02.attention.dense.bias"},
+      {"model_01.weight", "none"},
       {"rank_0", "none"},
       {"dp_rank_1/w", "1|w"},
       {"dp_rank_1/tp_rank_2/w", "2|dp_rank_1/w"},
@@ -114,6 +117,40 @@ TEST(GroupRanks, NamesTheRankThatCannotBeRead) {
   catalog.tensors.push_back(broken_tensor("rank_1/w", "cut short"));
   group_ranks(catalog, 'a');
   EXPECT_EQ(catalog.tensors[0].fault, "rank 1: cut short");
+}
+
+// Mixtral's files share the tensors of a model out among them: nothing is cut.
+TEST(GroupRanks, TakesFilesWithoutACommonTensorForOneModel) {
+  Catalog catalog;
+  catalog.tensors.push_back({"consolidated.00.norm", counting_view({2}), ""});
+  catalog.tensors.push_back({"consolidated.01.output", counting_view({2}), ""});
+  const RankGroups groups = group_ranks(catalog, 'a');
+  EXPECT_EQ(groups.ranks, 1);
+  EXPECT_TRUE(groups.notes.empty());
+  EXPECT_EQ(catalog.tensors[0].name, "norm");
+  EXPECT_EQ(catalog.tensors[1].name, "output");
+}
+
+TEST(GroupRanks, LaysFlatParametersInARow) {
+  Catalog catalog;
+  catalog.tensors.push_back({"rank_0.layers.0._flat_param", f32_view({2}, {1, 2}), ""});
+  catalog.tensors.push_back({"rank_1.layers.0._flat_param", f32_view({2}, {3, 4}), ""});
+  group_ranks(catalog, 'a');
+  ASSERT_EQ(catalog.tensors.size(), 1);
+  EXPECT_EQ(catalog.tensors[0].name, "layers.0._flat_param");
+  EXPECT_TRUE(catalog.tensors[0].shards.empty());
+  EXPECT_EQ(values_of(catalog.tensors[0].view), (std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST(GroupRanks, GathersTheNamesThatTensorsArePairedBy) {
+  Catalog catalog;
+  for (const char* rank : {"tp_0.", "tp_1."}) {
+    catalog.tensors.push_back({std::string(rank) + "x.qweight", counting_view({2}), ""});
+    catalog.tensors.back().known_as = std::string(rank) + "x.weight";
+  }
+  group_ranks(catalog, 'a');
+  ASSERT_EQ(catalog.tensors.size(), 1);
+  EXPECT_EQ(catalog.tensors[0].pairing_name(), "x.weight");
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ Result<Proposal> propose(const MatchInput& input) {
     if (!a || found == of_b.end() || !found->second) continue;
     const Tensor& tensor_a = input.a.tensors[*a];
     const Tensor& tensor_b = input.b.tensors[*found->second];
-    const bool nameless = says_nothing(tensor_a.name) && says_nothing(tensor_b.name);
+    const bool nameless =
+        says_nothing(tensor_a.pairing_name()) && says_nothing(tensor_b.pairing_name());
     if (!nameless && !input.options.read_values) continue;
     if (!nameless &&
         disagreement(fingerprint_of(tensor_a), fingerprint_of(tensor_b)) > kAgreementMax)

@@ -81,7 +81,8 @@ std::vector<Place> read_places(std::span<const std::string> names) {
 void read_places(Catalog& catalog) {
   std::vector<Tensor>& tensors = catalog.tensors;
   read_all(
-      tensors.size(), [&](std::size_t i) -> const std::string& { return tensors[i].name; },
+      tensors.size(),
+      [&](std::size_t i) -> const std::string& { return tensors[i].pairing_name(); },
       [&](std::size_t i) -> Place& { return tensors[i].place; });
 }
 

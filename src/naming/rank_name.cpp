@@ -12,7 +12,7 @@
 namespace tensordiff {
 namespace {
 
-constexpr std::array<std::string_view, 8> kTensorParallel = {
+constexpr std::array<std::string_view, 10> kTensorParallel = {
     "tensor_model_parallel_rank",
     "tensor_parallel_rank",
     "model_parallel_rank",
@@ -21,7 +21,10 @@ constexpr std::array<std::string_view, 8> kTensorParallel = {
     "tensor_rank",
     "tp",
     "mp",
+    "consolidated",  // consolidated.00.pth of Meta's Llama.
+    "model",         // layer_02-model_00-model_states.pt, and no other.
 };
+constexpr std::string_view kStates = "-model_states";
 constexpr std::array<std::string_view, 4> kPlain = {"data_parallel_rank", "dp_rank", "dp", "rank"};
 constexpr std::array<std::string_view, 4> kPipeline = {"pipeline_model_parallel_rank",
                                                        "pipeline_parallel_rank", "pp_rank", "pp"};
@@ -52,7 +55,8 @@ uint64_t value_of(std::string_view digits) {
 std::string without(std::string_view name, std::size_t first, std::size_t end) {
   std::string_view before = name.substr(0, first);
   std::string_view after = name.substr(end);
-  if (!after.empty() && (before.empty() || after[0] != '/'))
+  const bool keeps = !after.empty() && (after[0] == '/' || before.ends_with('-'));
+  if (!after.empty() && (before.empty() || !keeps))
     after.remove_prefix(1);
   else if (!before.empty())
     before.remove_suffix(1);
@@ -63,11 +67,15 @@ std::optional<RankName> word_at(std::string_view name, std::string_view text, st
                                 std::string_view word) {
   if (!text.substr(at).starts_with(word)) return std::nullopt;
   std::size_t digits = at + word.size();
-  if (digits < text.size() && (text[digits] == '_' || text[digits] == '-')) ++digits;
+  const bool dotted = word == "consolidated" && text.substr(digits).starts_with('.');
+  if (digits < text.size() && (text[digits] == '_' || text[digits] == '-' || dotted)) ++digits;
   const std::string_view number = number_at(text, digits);
   if (number.empty()) return std::nullopt;
   std::size_t end = digits + number.size();
 
+  const bool states = text.substr(end).starts_with(kStates);
+  if (word == "model" && !states) return std::nullopt;
+  if (word == "model") end += kStates.size();
   RankName found{"", value_of(number)};
   std::string stage;
   if (word.ends_with("_rank") && end < text.size() && text[end] == '_') {
@@ -102,7 +110,8 @@ std::optional<RankName> find_word(std::string_view name, std::string_view text,
 std::optional<RankName> parse_rank(std::string_view name) {
   const std::string text = lower(name);
   if (text.find("rank") == std::string::npos && text.find("tp") == std::string::npos &&
-      text.find("mp") == std::string::npos && text.find("dp") == std::string::npos)
+      text.find("mp") == std::string::npos && text.find("dp") == std::string::npos &&
+      text.find("consolidated") == std::string::npos && text.find(kStates) == std::string::npos)
     return std::nullopt;
   if (std::optional<RankName> found = find_word(name, text, kTensorParallel)) return found;
   return find_word(name, text, kPlain);

@@ -31,8 +31,9 @@ struct TensorId {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
-  std::string fault;  // Why it could not be read; empty when it could.
-  Place place = {};   // What its name tells.
+  std::string fault;           // Why it could not be read; empty when it could.
+  Place place = {};            // What its name tells.
+  std::string made_from = {};  // What its values were decoded from; empty: they are stored.
 };
 
 // How a difference stands to an earlier result (--baseline).
@@ -96,6 +97,8 @@ struct Report {
     std::optional<Novelty> novelty = {};
   };
   std::vector<Unpaired> only_a, only_b;
+  // Those that are no weights (counters, masks, optimizer state): no difference. `why`: what it is.
+  std::vector<Unpaired> auxiliary_a, auxiliary_b;
   std::vector<Answer> analyses;  // Those that were asked for.
   std::optional<BaselineDelta> baseline;
   std::vector<std::string> notes;  // What pairing and alignment assumed.

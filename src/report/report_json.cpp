@@ -155,6 +155,8 @@ void write_pair(JsonWriter& json, const PairRow& row) {
   text_or_null(json, "message", message_of(row));
   row.verdict ? json.member("verdict", name_of(*row.verdict)) : json.key("verdict").null();
   text_or_null(json, "baseline", name_of(row.novelty));
+  text_or_null(json, "made_from_a", row.a.made_from);
+  text_or_null(json, "made_from_b", row.b.made_from);
   json.end_object();
 }
 
@@ -243,6 +245,11 @@ std::string render(const Report& report, const RenderOptions&) {
   write_metadata(json, report);
   json.member("notes", report.notes).key("next_divergences");
   write_next(json, report);
+  json.key("auxiliary").begin_object().key("a");
+  write_unpaired(json, report.auxiliary_a);
+  json.key("b");
+  write_unpaired(json, report.auxiliary_b);
+  json.end_object();
   if (report.baseline) {
     const BaselineDelta& delta = *report.baseline;
     json.key("baseline").begin_object().member("holds", delta.holds()).member("known", delta.known);

@@ -27,7 +27,7 @@ TEST(ReportJson, KeepsTheKeysInTheOrderOfTheContract) {
   EXPECT_EQ(
       keys(json),
       "schema tool a b summary first_divergence findings pairs only_a only_b analyses metadata "
-      "notes next_divergences");
+      "notes next_divergences auxiliary");
   EXPECT_EQ(keys(json["a"]), "path format tensors elements bytes problems");
   EXPECT_EQ(keys(json["summary"]),
             "pairs identical equal close same_shape different incomparable error only_a only_b "
@@ -36,7 +36,7 @@ TEST(ReportJson, KeepsTheKeysInTheOrderOfTheContract) {
   EXPECT_EQ(
       keys(json["pairs"][0]),
       "index name_a name_b layer stage matched_by status dtype_a dtype_b shape_a shape_b shape "
-      "alignment stats_a stats_b diff message verdict baseline");
+      "alignment stats_a stats_b diff message verdict baseline made_from_a made_from_b");
   EXPECT_EQ(keys(json["pairs"][0]["stats_a"]), "mean std min max norm zeros nan inf");
   EXPECT_EQ(keys(json["pairs"][0]["diff"]),
             "compared equal max_abs max_abs_at a_there b_there mean_abs mse rmse max_rel mean_rel "

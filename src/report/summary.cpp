@@ -51,6 +51,10 @@ Summary summarise(const Report& report) {
       if (!tensor.layer_absent) note(tensor.novelty);
     }
   }
+  for (const auto* side : {&report.auxiliary_a, &report.auxiliary_b})
+    faulty = faulty || std::ranges::any_of(*side, [](const Report::Unpaired& tensor) {
+               return !tensor.id.fault.empty();
+             });
   // Agreement of nothing with nothing is none.
   const bool nothing = report.pairs.empty() && !differs && !known &&
                        (!report.alone || !report.nothing_selected.empty());

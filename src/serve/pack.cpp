@@ -130,7 +130,7 @@ void field(Box& box, Side& side) {
 
 template <class Box>
 void field(Box& box, TensorId& id) {
-  all(box, id.name, id.dtype, id.shape, id.fault);
+  all(box, id.name, id.dtype, id.shape, id.fault, id.made_from);
   if constexpr (Box::kReads) id.place = read_place(id.name.substr(0, id.name.find('[')));
 }
 
@@ -203,7 +203,8 @@ template <class Box>
 void field(Box& box, Results& results) {
   Report& report = results.report;
   all(box, report.a, report.b, report.alone, report.first_divergence, report.next_divergences,
-      report.findings, report.pairs, report.only_a, report.only_b, report.notes, results.singles);
+      report.findings, report.pairs, report.only_a, report.only_b, report.auxiliary_a,
+      report.auxiliary_b, report.notes, results.singles);
 }
 
 // Whatever other code takes for granted of what points into the rows.

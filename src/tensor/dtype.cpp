@@ -70,6 +70,16 @@ constexpr DTypeInfo kTypes[] = {
     {DType::iq2_s, "iq2_s", floating, 32, 1, 0, 0, 256, 82},
     {DType::iq3_xxs, "iq3_xxs", floating, 32, 2, 0, 0, 256, 98},
     {DType::iq3_s, "iq3_s", floating, 32, 2, 0, 0, 256, 110},
+    // The same for scales of their own. Floats have the widest step above a power of two; integers
+    // with a zero point may spread over twice their largest value; nf4 and fp4 have it at the top.
+    {DType::f8_e4m3_scaled, "f8_e4m3_scaled", floating, 32, 3, 1.0 / 8, 0, 2, 2},
+    {DType::f8_e5m2_scaled, "f8_e5m2_scaled", floating, 32, 2, 1.0 / 4, 0, 2, 2},
+    {DType::int8_scaled, "int8_scaled", floating, 32, 6, 1.0 / 127, 0, 2, 2},
+    {DType::int4_scaled, "int4_scaled", floating, 32, 3, 1.0 / 7, 0, 2, 1},
+    {DType::int3_scaled, "int3_scaled", floating, 32, 2, 1.0 / 3, 0, 8, 3},
+    {DType::int2_scaled, "int2_scaled", floating, 32, 1, 1, 0, 4, 1},
+    {DType::nf4, "nf4", floating, 32, 2, 0.28, 0, 2, 1},
+    {DType::fp4, "fp4", floating, 32, 1, 1.0 / 3, 0, 2, 1},
 };
 
 template <class T>

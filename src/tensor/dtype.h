@@ -23,6 +23,8 @@ enum class DType : uint8_t {
   iq4_nl, iq4_xs, tq1_0, tq2_0, mxfp4, nvfp4, q1_0, q2_0,
   // Blocks too, but what their values are is in code books that we do not have.
   iq1_s, iq1_m, iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s,
+  // Levels whose scales are tensors of their own: see Packed in tensor/tensor.h.
+  f8_e4m3_scaled, f8_e5m2_scaled, int8_scaled, int4_scaled, int3_scaled, int2_scaled, nf4, fp4,
 };
 // clang-format on
 
@@ -55,7 +57,9 @@ inline bool is_in_blocks(DType dtype) { return info(dtype).block > 1; }
 // Whether the elements lie in the file as they are read.
 inline bool is_plain(DType dtype) { return !is_packed(dtype) && !is_in_blocks(dtype); }
 // Types that are listed and compared byte by byte, because their values cannot be had.
-inline bool is_undecoded(DType dtype) { return dtype >= DType::iq1_s; }
+inline bool is_undecoded(DType dtype) { return dtype >= DType::iq1_s && dtype <= DType::iq3_s; }
+// Types that are never stored as such: each part of a view of one is Packed.
+inline bool is_made(DType dtype) { return dtype >= DType::f8_e4m3_scaled; }
 
 // Bytes that so many elements (at most 2^40) are stored in, and elements that fit in so many bytes.
 uint64_t stored_bytes(DType dtype, uint64_t elements);

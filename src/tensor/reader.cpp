@@ -68,7 +68,14 @@ Result<Reader> Reader::open(const View& view) {
     return reader;
   }
   if (is_undecoded(view.dtype)) return Error("values of {} are not decoded", name_of(view.dtype));
-  for (const Part& part : view.parts) reader.bytes_.push_back(TRY(part.source.open()));
+  for (const Part& part : view.parts) {
+    if (!part.packed && is_made(view.dtype))
+      return Error("{} is no type of stored elements", name_of(view.dtype));
+    reader.bytes_.push_back(TRY(part.source.open()));
+    std::vector<Reader>& inputs = reader.inputs_.emplace_back();
+    for (std::size_t i = 0; part.packed && i < part.packed->inputs.size(); ++i)
+      inputs.push_back(TRY(open(part.packed->inputs[i])));
+  }
   reader.in_place_ = view.contiguous() && !view.swapped && is_plain(view.dtype);
   return reader;
 }
@@ -127,13 +134,22 @@ void Reader::add_terms(uint64_t first, std::size_t count, std::byte* out) const 
 
 bool Reader::intact() const {
   if (!std::ranges::all_of(terms_, &Reader::intact)) return false;
-  return std::ranges::all_of(bytes_, [](const Bytes& bytes) { return bytes.intact(); });
+  const auto intact = [](const auto& each) { return each.intact(); };
+  return std::ranges::all_of(bytes_, intact) &&
+         std::ranges::all_of(
+             inputs_, [&](const auto& inputs) { return std::ranges::all_of(inputs, intact); });
 }
 
 // Copies `count` elements of a part that lie `step` elements apart.
 void Reader::copy_run(std::size_t part, uint64_t element, int64_t step, std::size_t count,
                       std::byte* out) const {
   const ByteView bytes = bytes_[part].view;
+  if (const Packed* packed = view_.parts[part].packed.get()) {
+    std::vector<float> values(count);
+    packed->decode(inputs_[part], element, step, count, values.data());
+    std::memcpy(out, values.data(), count * sizeof(float));
+    return;
+  }
   if (is_in_blocks(view_.dtype)) {
     const Blocks blocks{view_.dtype, view_.swapped, bytes};
     return blocks.read(element, step, count, out);

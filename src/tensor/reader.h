@@ -23,6 +23,10 @@ class Reader {
   // source when they lie there so, else into `buffer`, which is made large enough.
   const std::byte* raw(uint64_t first, std::size_t count, std::vector<std::byte>& buffer) const;
 
+  // `count` elements of a part, `step` apart, from the one at `element` of its source on.
+  void copy_run(std::size_t part, uint64_t element, int64_t step, std::size_t count,
+                std::byte* out) const;
+
   // Where the elements of a view of one part start in their source (before its offset).
   const std::byte* data() const { return bytes_[0].view.data(); }
 
@@ -36,14 +40,13 @@ class Reader {
   bool intact() const;
 
  private:
-  void copy_run(std::size_t part, uint64_t element, int64_t step, std::size_t count,
-                std::byte* out) const;
   void gather(uint64_t first, std::size_t count, std::byte* out) const;
   void gather_run(std::span<const uint64_t> index, std::size_t count, std::byte* out) const;
   void add_terms(uint64_t first, std::size_t count, std::byte* out) const;
 
   View view_;
-  std::vector<Bytes> bytes_;   // One for each part.
+  std::vector<Bytes> bytes_;                 // One for each part.
+  std::vector<std::vector<Reader>> inputs_;  // For each part: what it is decoded from, if it is.
   std::vector<Reader> terms_;  // Of a sum: one for each summand; bytes_ is empty then.
   bool in_place_ = false;      // Contiguous and in our byte order.
 };

@@ -50,6 +50,15 @@ Result<View> strided_view(DType dtype, Shape shape, Strides strides, uint64_t of
   return View{dtype, false, std::move(shape), {std::move(part)}};
 }
 
+Result<View> packed_view(DType dtype, Shape shape, Packed packed) {
+  if (shape.size() > kRankMax) return Error("{} axes, at most {} are read", shape.size(), kRankMax);
+  if (!element_count(shape))
+    return Error("shape {} has more than 2^40 elements", shape_text(shape));
+  Part part{Shape(shape.size(), 0), shape, contiguous_strides(shape), 0, ByteSource()};
+  part.packed = std::make_shared<const Packed>(std::move(packed));
+  return View{dtype, false, std::move(shape), {std::move(part)}};
+}
+
 Tensor broken_tensor(std::string name, std::string fault) {
   Tensor tensor;
   tensor.name = std::move(name);

@@ -7,6 +7,9 @@
 
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +21,9 @@
 
 namespace tensordiff {
 
+class Reader;
+struct Packed;
+
 struct Part {
   Shape origin;  // Where this box starts in the view's index space.
   Shape shape;
@@ -25,6 +31,8 @@ struct Part {
   uint64_t offset = 0;  // Of the first element, in elements from the start of the source.
   ByteSource source;
   std::size_t term = 0;  // Which summand it belongs to, where the view is a sum.
+  // How its elements are made from others, which then stand for `source`; empty: they are stored.
+  std::shared_ptr<const Packed> packed = {};
 };
 
 struct View {
@@ -39,6 +47,19 @@ struct View {
   bool contiguous() const;
 };
 
+// Elements that are stored in another form than they mean: levels, and the scales that they share.
+// They are decoded when they are read, so that nothing is ever materialised.
+struct Packed {
+  std::vector<View> inputs;  // What is stored.
+  // Decodes `count` elements, `step` apart, to float32. Many threads may call it.
+  std::function<void(std::span<const Reader> inputs, uint64_t first, int64_t step,
+                     std::size_t count, float* out)>
+      decode;
+};
+
+// The row-major view of a shape whose elements are all decoded. `dtype` is one in blocks.
+Result<View> packed_view(DType dtype, Shape shape, Packed packed);
+
 struct Tensor {
   std::string name;
   View view;
@@ -46,7 +67,12 @@ struct Tensor {
   // What each rank holds, where it lies in pieces on several; `view` is then that of the first.
   std::vector<View> shards = {};
   Place place = {};  // What its name tells: read_places() in naming/ fills it in.
+  // The name that it is paired by, where the stored one does not say what it is; empty: `name`.
+  std::string known_as = {};
+  std::string made_from = {};  // What its values were made from ("qweight, scales"); may be empty.
+  std::string auxiliary = {};  // Why it is no weight of its own ("scale of w"); empty: it is one.
 
+  const std::string& pairing_name() const { return known_as.empty() ? name : known_as; }
   uint64_t elements() const { return view.elements(); }
   uint64_t bytes() const { return stored_bytes(view.dtype, view.elements()); }
 };

@@ -194,7 +194,7 @@ TEST(Api, ComparesFromSeveralThreadsAtOnce) {
 }
 
 TEST(Api, AnEmptyNameIsNotTheOtherInputAgain) {
-  EXPECT_EQ(api::compare(kDemo + "reference.zip", "").verdict, api::Verdict::trouble);
+  EXPECT_EQ(api::compare(kReference, "").report.verdict, api::Verdict::trouble);
 }
 
 TEST(Api, ExitStatusIsThatOfDiff) {

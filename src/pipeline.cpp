@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "compare/beyond.h"
 #include "compare/tolerance_rules.h"
-#include "diagnose/exceptions.h"
 #include "diagnose/input_notes.h"
 #include "diagnose/noise.h"
 #include "match/checkpoint.h"
@@ -21,6 +20,7 @@
 #include "match/state_dicts.h"
 #include "naming/naming.h"
 #include "report/auxiliary.h"
+#include "report/conversion.h"
 #include "report/layout_notes.h"
 #include "report/wording.h"
 
@@ -256,22 +256,6 @@ Result<void> explain(const Request& request, const Catalog& a, const Matching& m
   report.first_divergence = stands ? insight.first : by_status;
   if (by_status) report.next_divergences = std::move(insight.next);
   return {};
-}
-
-// Says how one checkpoint was made of the other, and which pairs do not follow that. A pair that
-// leaves out a step of the conversion needs no other cause.
-void report_conversion(const Sides& sides, Report& report) {
-  if (!sides.conversion) return;
-  for (const std::string& line : summary_of(*sides.conversion)) report.notes.push_back(line);
-  std::vector<std::optional<double>> errors;
-  for (const PairRow& row : report.pairs) errors.push_back(row.comparison.diff.rel_l2);
-  for (Finding& finding : explain_exceptions(
-           *sides.conversion, sides.matching.pairs,
-           [&](const Pair& pair) { return operands_of(sides, pair); }, errors)) {
-    std::erase_if(report.findings, [&](const Finding& it) { return it.pair == finding.pair; });
-    report.findings.push_back(std::move(finding));
-  }
-  std::ranges::stable_sort(report.findings, {}, &Finding::pair);
 }
 
 // The questions about both as a whole that were asked for.

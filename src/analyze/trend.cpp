@@ -186,7 +186,8 @@ TrendStep step_of(const Catalog& checkpoint) {
 }
 
 // Groups in the order of the file, and all of them together before.
-void add_groups(const std::vector<TensorCourse>& courses, const std::vector<Sums>& sums, Trend& trend) {
+void add_groups(const std::vector<TensorCourse>& courses, const std::vector<Sums>& sums,
+                Trend& trend) {
   std::vector<Sums> totals(1, Sums(trend.steps.size()));
   trend.groups = {{"all", 0, 0, {}}};
   std::map<std::string, std::size_t> places;

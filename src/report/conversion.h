@@ -1,0 +1,14 @@
+// What the inferred conversion of two checkpoints adds to a report.
+
+#pragma once
+
+#include "layout/pair_views.h"
+#include "report/report.h"
+
+namespace tensordiff {
+
+// Notes how one checkpoint was made of the other, and adds a finding for each pair that does not
+// follow it, in place of any other cause: a pair that leaves out a step needs no other one.
+void report_conversion(const Sides& sides, Report& report);
+
+}  // namespace tensordiff

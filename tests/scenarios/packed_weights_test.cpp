@@ -1,6 +1,7 @@
 // A model against the same model in packings that quantising tools write: close where it is right,
 // different where one layer holds another one's weights.
 
+#include <algorithm>
 #include <cmath>
 
 #include "packed/test_packed.h"
@@ -83,9 +84,9 @@ TEST(PackedWeights, AreCloseToWhatTheyWereMadeOf) {
     EXPECT_EQ(report.summary.verdict, "close");
     EXPECT_TRUE(report.only_b.empty());
     EXPECT_FALSE(report.auxiliary_b.empty());
-    ASSERT_FALSE(report.notes.empty());
-    EXPECT_TRUE(report.notes[0].starts_with("B: 2 weights were dequantised from"))
-        << report.notes[0];
+    EXPECT_TRUE(std::ranges::any_of(report.notes, [](const std::string& note) {
+      return note.starts_with("B: 2 weights were dequantised from");
+    }));
   }
 }
 

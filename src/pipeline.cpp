@@ -14,7 +14,6 @@
 #include "compare/tolerance_rules.h"
 #include "diagnose/input_notes.h"
 #include "diagnose/noise.h"
-#include "match/checkpoint.h"
 #include "match/filter.h"
 #include "match/ranks.h"
 #include "match/state_dicts.h"
@@ -326,13 +325,9 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
       pairing.alone ? match_within(pairing.a) : TRY(match(pairing.a, pairing.b, options));
   const Matching& matching = pairing.matching;
   // Infer how one checkpoint was made of the other, so that each pair is judged by the same rule.
-  const bool converted = !pairing.alone && options.read_values && request.align.enabled;
-  if (converted && are_checkpoints(pairing.a, pairing.b)) {
-    const Sides sides = sides_of(pairing.a, pairing.b, matching, layout_of(request));
-    pairing.conversion = std::make_shared<Conversion>(
-        infer_conversion(pairing.a, pairing.b, matching.pairs,
-                         [&](const Pair& pair) { return operands_of(sides, pair); }));
-  }
+  if (!pairing.alone)
+    pairing.conversion =
+        conversion_of(sides_of(pairing.a, pairing.b, matching, layout_of(request)));
   report.notes.insert(report.notes.end(), matching.notes.begin(), matching.notes.end());
   report.pairs = rows_for(matching, pairing.a, pairing.b);
   report.only_a = unpaired(pairing.a, pairing.b, matching.only_a, request.unpaired_stats);

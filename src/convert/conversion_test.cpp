@@ -5,6 +5,7 @@
 #include "align/view.h"
 #include "convert/candidates.h"
 #include "convert/fits.h"
+#include "convert/form.h"
 #include "convert/function.h"
 #include "convert/misfit.h"
 #include "naming/naming.h"

@@ -6,6 +6,7 @@
 #include "align/view.h"
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "match/checkpoint.h"
 #include "match/filter.h"
 #include "tensor/shards.h"
 
@@ -139,6 +140,14 @@ PairOperands operands_of(const Sides& sides, const Pair& which) {
   const bool is_part = which.section_a || which.section_b;
   return {operand_of(sides, sides.a.tensors[which.a], which.section_a, is_part),
           operand_of(sides, sides.b.tensors[which.b], which.section_b, is_part)};
+}
+
+std::shared_ptr<const Conversion> conversion_of(const Sides& sides) {
+  const bool may_read = sides.options.read_values && sides.options.align.enabled;
+  if (!may_read || !are_checkpoints(sides.a, sides.b)) return nullptr;
+  return std::make_shared<Conversion>(
+      infer_conversion(sides.a, sides.b, sides.matching.pairs,
+                       [&](const Pair& pair) { return operands_of(sides, pair); }));
 }
 
 Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which) {

@@ -42,6 +42,9 @@ PairOperands operands_of(const Sides& sides, const Pair& which);
 // Reads values of some pairs, where the options allow it. Catalogs and matching outlive it.
 Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching, LayoutOptions options);
 
+// How the pairs of two checkpoints were converted; nothing for dumps, or where nothing may be read.
+std::shared_ptr<const Conversion> conversion_of(const Sides& sides);
+
 // `which` is a pair of the sides' matching.
 Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which);
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "align/view.h"
+#include "report/conversion.h"
 #include "tensor/test_views.h"
 #include "test_compare.h"
 
@@ -77,6 +78,9 @@ class Case {
     for (const PairRow& row : report.pairs)
       if (row.comparison.status > Status::close) told.insert(row.a.name);
     EXPECT_EQ(told, planted_) << describe();
+    for (const Finding& finding : report.findings)
+      EXPECT_TRUE(planted_.contains(report.pairs[finding.pair].a.name)) << finding.explanation;
+    EXPECT_EQ(report.findings.size(), planted_.size()) << describe();
   }
 
  private:

@@ -197,6 +197,15 @@ void add_grouped(const Candidate& plain, std::size_t axis, std::vector<Candidate
 
 std::vector<Candidate> plain_candidates(const Operand& a, const Operand& b) {
   std::vector<Candidate> candidates;
+  if (a.shards.size() > 1 || b.shards.size() > 1) {
+    // Alignment knows which ways to put ranks together would hide that they changed places.
+    Result<AlignedPair> aligned = align(a, b);
+    if (!aligned.ok()) return {};
+    candidates.emplace_back();
+    candidates[0].form.whole = without_sizes(aligned.value().steps);
+    candidates[0].pair = std::move(aligned).value();
+    return candidates;
+  }
   for (const std::vector<std::size_t>& order_a : part_orders(a.section))
     for (const std::vector<std::size_t>& order_b : part_orders(b.section))
       add_plain(with_order(a, order_a), with_order(b, order_b), order_a.empty() ? order_b : order_a,

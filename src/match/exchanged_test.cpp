@@ -1,5 +1,7 @@
 #include "match/exchanged.h"
 
+#include <algorithm>
+
 #include "match/checkpoint.h"
 #include "match/test_catalogs.h"
 

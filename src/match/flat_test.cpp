@@ -1,5 +1,7 @@
 // Parameters in the flat ones of FSDP.
 
+#include <algorithm>
+
 #include "match/flat_name.h"
 #include "match/test_catalogs.h"
 

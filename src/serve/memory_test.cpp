@@ -38,6 +38,11 @@ void* allocate_or_throw(std::size_t size, std::size_t alignment = 0) {
 
 }  // namespace
 
+// GCC takes free() in our own operator delete for a mismatch once it has inlined operator new.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
 // Those of arrays and those that do not throw are made of these by the library.
 void* operator new(std::size_t size) { return allocate_or_throw(size); }
 void* operator new(std::size_t size, std::align_val_t alignment) {

@@ -9,25 +9,18 @@ namespace {
 
 class SourcesTest : public AppTest {};
 
-TEST_F(SourcesTest, AFingerprintIsOfNamesSizesAndTimes) {
-  const std::string before = fingerprint_of(folder / "files");
-  EXPECT_EQ(fingerprint_of(folder / "files"), before);
-  write("c", "x");
-  EXPECT_NE(fingerprint_of(folder / "files"), before);
-  EXPECT_EQ(fingerprint_of(file("none")), "");
-}
-
 TEST_F(SourcesTest, AreStaleWhenTheirFileChangedAndGoneWithIt) {
   const OpenOptions open;
+  const Roots everywhere;
   Source changed("id", "a", file("a.safetensors"), false);
   ASSERT_TRUE(changed.open(open).ok());
   write("a.safetensors", safetensors_of("w", {1, 2}));
-  EXPECT_EQ(changed.state(), "stale");
+  EXPECT_EQ(changed.state(everywhere), "stale");
   EXPECT_EQ(changed.reopen(open).value().elements, 2U);
-  EXPECT_EQ(changed.state(), "ready");
+  EXPECT_EQ(changed.state(everywhere), "ready");
   std::filesystem::remove(file("b.safetensors"));
   Source gone("id", "b", file("b.safetensors"), false);
-  EXPECT_EQ(gone.state(), "gone");
+  EXPECT_EQ(gone.state(everywhere), "gone");
   EXPECT_FALSE(gone.open(open).ok());
 }
 

@@ -154,7 +154,7 @@ Result<PicturesPtr> PairCache::pictures(const std::string& key,
   const std::lock_guard making(found->mutex);
   if (found->made) return found;
   // What could not be made is not kept, however that came about.
-  const std::shared_ptr<void> keep_made(nullptr, [this, &found](void*) {
+  const std::shared_ptr<void> keep_made(nullptr, [this, found](void*) {
     const std::lock_guard lock(mutex_);
     if (!found->made) pictures_.remove(found);
   });

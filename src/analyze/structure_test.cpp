@@ -60,7 +60,8 @@ TEST(ArchitectureComparison, ListsWhatIsAddedAndReshaped) {
 }
 
 TEST(ArchitectureComparison, KnowsOtherFamiliesByTheirTensors) {
-  const auto family = [](const Model& model) {
+  const auto family = [](Model model) {
+    read_places(model.catalog);
     return name_of(structure_of(model.catalog, Facts()).family);
   };
   EXPECT_EQ(family(Model().noise("conv1.weight", {4, 3, 3, 3}, 1)), "convolutional");

@@ -14,7 +14,10 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 Trend trend_of(const std::vector<Model>& models) {
   std::vector<Catalog> checkpoints;
-  for (const Model& model : models) checkpoints.push_back(model.catalog);
+  for (const Model& model : models) {
+    checkpoints.push_back(model.catalog);
+    read_places(checkpoints.back());
+  }
   return measure_trend(checkpoints, {}).value();
 }
 

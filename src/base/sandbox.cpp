@@ -26,8 +26,16 @@
 namespace tensordiff {
 namespace {
 
-std::mutex program_mutex;
-std::string program_said;  // By set_sandbox_program().
+// What set_sandbox_program() was told. Made on first use, since that may be called before main().
+struct ProgramSaid {
+  std::mutex mutex;
+  std::string path;
+};
+
+ProgramSaid& program_said() {
+  static ProgramSaid said;
+  return said;
+}
 
 // Beside the program or shared library that this code is in, or where an installed one has it.
 std::string program_beside_us() {
@@ -43,8 +51,8 @@ std::string program_beside_us() {
 
 std::string program() {
   {
-    const std::scoped_lock lock(program_mutex);
-    if (!program_said.empty()) return program_said;
+    const std::scoped_lock lock(program_said().mutex);
+    if (!program_said().path.empty()) return program_said().path;
   }
   if (const char* set = std::getenv("TENSORDIFF_PROGRAM"); set && *set) return set;
   return program_beside_us();
@@ -133,8 +141,8 @@ Result<void> limit(int resource, uint64_t most) {
 }  // namespace
 
 void set_sandbox_program(std::string path) {
-  const std::scoped_lock lock(program_mutex);
-  program_said = std::move(path);
+  const std::scoped_lock lock(program_said().mutex);
+  program_said().path = std::move(path);
 }
 
 Result<void> enter_sandbox(const SandboxLimits& limits) {

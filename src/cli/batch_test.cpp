@@ -61,7 +61,8 @@ TEST_F(Batch, SaysWhereTheListIsWrong) {
   EXPECT_EQ(error("runs:\n  - {a: x, b: y}\n  - {a: z, b: y}"),
             "line 3: a second run is called 'y'");
   EXPECT_EQ(error("runs:\n  - {a: x, b: y, atoll: 1}"),
-            "line 2: unknown key 'atoll'; keys are the options of compare beside name, a, b");
+            "line 2: unknown key 'atoll'; keys are the options of compare beside name, a, b; did "
+            "you mean 'atol'?");
   EXPECT_EQ(error("runs:\n  - {a: x, b: y, out: z}"), "line 2: 'out' is for the command line only");
   EXPECT_EQ(error("run: []"), "line 1: unknown key 'run'; did you mean 'runs'?");
 }

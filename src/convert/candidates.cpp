@@ -32,7 +32,11 @@ std::vector<Plan> axis_plans(const Shape& a, const Shape& b) {
   if (a != b) {
     std::vector<Plan> plans;
     for (const Aligner* aligner : {&aligners::unit_axes, &aligners::merged, &aligners::permuted})
-      for (Plan& plan : aligner->propose(a, b)) plans.push_back(std::move(plan));
+      for (Plan& plan : aligner->propose(a, b)) {
+        // Moving the axes of B is moving those of A the other way; a converter's form is one of A.
+        const bool of_b = plan.size() == 1 && plan[0].op == Op::permute && plan[0].side == 'b';
+        if (!of_b || a.size() != b.size()) plans.push_back(std::move(plan));
+      }
     return plans;
   }
   std::vector<Plan> plans = {{}};

@@ -166,7 +166,8 @@ std::optional<Explanation> within_all(const Case& it, const BeyondTokens& all) {
     for (const uint64_t row : all.rows_unread) bad.insert(way.of(row, 0));
     if (bad.empty() || 2 * bad.size() > way.count) continue;
     std::vector<uint64_t> slices(bad.begin(), bad.end());
-    return confined_to(way.noun, slices_text(way.noun, slices, way.count), std::move(slices));
+    std::string where = slices_text(way.noun, slices, way.count);
+    return confined_to(way.noun, std::move(where), std::move(slices));
   }
   return std::nullopt;
 }

@@ -43,7 +43,7 @@ void* allocate_or_throw(std::size_t size, std::size_t alignment = 0) {
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif
 
-// All forms, since a sanitizer brings its own for those that are left out and finds them mismatched.
+// All forms: a sanitizer brings its own for those left out, and calls them mismatched.
 void* operator new(std::size_t size) { return allocate_or_throw(size); }
 void* operator new[](std::size_t size) { return allocate_or_throw(size); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size, 0); }

@@ -5,26 +5,26 @@
 namespace tensordiff::serve {
 namespace {
 
-class Spread : public AppTest {
+class SpreadRoutes : public AppTest {
  protected:
-  Spread() : path("/sessions/" + session() + "/pairs/0") {}
+  SpreadRoutes() : path("/sessions/" + session() + "/pairs/0") {}
   std::string path;
 };
 
-TEST_F(Spread, AlongEachAxis) {
+TEST_F(SpreadRoutes, AlongEachAxis) {
   const Json axes = json(get(path + "/axes"))["axes"];
   ASSERT_EQ(axes.array().size(), 1U);
   EXPECT_EQ(axes[0]["maxAbs"][3].number(), 1);
   EXPECT_EQ(axes[0]["maxAbs"][0].number(), 0);
 }
 
-TEST_F(Spread, Histograms) {
+TEST_F(SpreadRoutes, Histograms) {
   EXPECT_EQ(text(json(get(path + "/histogram"))["of"]), "d");
   EXPECT_EQ(get(path + "/histogram?of=a").status, 200);
   EXPECT_EQ(get(path + "/histogram?of=x").status, 400);
 }
 
-TEST_F(Spread, TheWorstElements) {
+TEST_F(SpreadRoutes, TheWorstElements) {
   const Json worst = json(get(path + "/worst?count=1"))["worst"];
   ASSERT_EQ(worst.array().size(), 1U);
   EXPECT_EQ(text(worst[0]["flat"]), "3");

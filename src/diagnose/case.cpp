@@ -146,7 +146,7 @@ bool may_be_moved(const Site& site) {
 
 bool falls(const Case& it, const Explanation& explanation) {
   const double before = explanation.before.value_or(it.before);
-  return !explanation.model || explanation.after <= kCarriedMost * before;
+  return !explanation.model || (before > 0 && explanation.after <= kCarriedMost * before);
 }
 
 }  // namespace tensordiff

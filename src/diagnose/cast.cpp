@@ -39,11 +39,15 @@ constexpr std::size_t kMovedMin = 4;
 // One of so many values may be farther off: all are on the grid, which says more.
 constexpr std::size_t kFew = 100;
 
-// How b holds to a format: on its grid, and from a no farther than rounding and noise take it.
+// How B holds to a format: on its grid, and from A no farther than rounding and noise take it.
 struct Held {
   bool all = true;
   bool exact = true;      // Bit for bit.
-  std::size_t moved = 0;  // Values of a that are not on the grid themselves.
+  std::size_t moved = 0;  // Values of A that are not on the grid themselves.
+  // Squared distances from A, and what of them is beyond the rounding of one value. Noise takes a
+  // value across the middle of two steps, so the distance from the rounded A would not tell.
+  double before = 0, after = 0;
+  std::vector<std::size_t> far = {};  // Values that rounding and noise do not explain.
 };
 
 Held held(const Case& it, const Format& format, bool truncate) {
@@ -52,20 +56,44 @@ Held held(const Case& it, const Format& format, bool truncate) {
   const double typical = it.norm_a / std::sqrt(static_cast<double>(it.a.values.size()));
   Held result;
   const std::size_t few = it.a.values.size() / kFew;
-  std::size_t far = 0;
   for (std::size_t i = 0; i < it.a.values.size() && result.all; ++i) {
-    const double x = it.a.values[i], y = it.b.values[i];
+    const double x = it.a.values[i], y = it.b.values[i], gap = std::abs(y - x);
     result.moved += rounded(x, format, truncate) != x && !std::isnan(x);
+    if (std::isfinite(gap)) result.before += gap * gap;
     if (rounded(x, format, truncate) == y || (std::isnan(x) && std::isnan(y))) continue;
     result.exact = false;
     if (!std::isfinite(x) || !std::isfinite(y)) result.all = false;
     if (!result.all) break;
     const double step = std::ldexp(1.0, std::ilogb(std::max(std::abs(x), 1e-300)) - format.bits);
     const double most = std::max(step, std::ldexp(1.0, format.exponent_min - format.bits));
-    far +=
-        std::abs(y - x) > (truncate ? 1 : 0.5) * most + 8 * noise * std::max(std::abs(x), typical);
-    result.all = above && rounded(y, format, false) == y && far <= few;
+    const double beyond = std::max(0.0, gap - (truncate ? 1 : 0.5) * most);
+    if (beyond > 8 * noise * std::max(std::abs(x), typical)) {
+      result.far.push_back(i);
+      result.before -= gap * gap;
+    } else {
+      result.after += beyond * beyond;
+    }
+    result.all = above && rounded(y, format, false) == y && result.far.size() <= few;
   }
+  return result;
+}
+
+// What a cast leaves of the difference, of the values that it speaks of.
+Explanation explained_by_cast(const Case& it, const Format& format, bool truncate, const Held& as) {
+  Explanation result;
+  Matrix model = filled(it.a, [&](uint64_t row, uint64_t column) {
+    return rounded(it.a.row(row)[column], format, truncate);
+  });
+  for (const std::size_t i : as.far) model.values[i] = NAN;
+  result.model = std::move(model);
+  result.before = it.norm_a > 0 ? std::sqrt(std::max(0.0, as.before)) / it.norm_a : 1;
+  result.after = it.norm_a > 0 ? std::sqrt(as.after) / it.norm_a : 1;
+  result.text = fmt::format("B is A {} to {}{}", truncate ? "truncated" : "rounded", format.name,
+                            as.exact ? ", bit for bit" : "");
+  result.parameters = {{"dtype", std::string(format.name)},
+                       {"rounding", std::string(truncate ? "truncate" : "nearest")}};
+  result.settled = true;
+  result.confidence = as.exact ? 1 : 0.95;
   return result;
 }
 
@@ -79,15 +107,7 @@ std::optional<Explanation> examine(const Case& it) {
       const Held as = held(it, format, truncate);
       const bool stored_so = name_of(it.site.views.b.dtype) == format.name;
       if (!as.all || (as.moved < kMovedMin && !stored_so)) continue;
-      Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t column) {
-                                          return rounded(it.a.row(row)[column], format, truncate);
-                                        }));
-      result.text = fmt::format("B is A {} to {}{}", truncate ? "truncated" : "rounded",
-                                format.name, as.exact ? ", bit for bit" : "");
-      result.parameters = {{"dtype", std::string(format.name)},
-                           {"rounding", std::string(truncate ? "truncate" : "nearest")}};
-      result.settled = true;
-      result.confidence = as.exact ? 1 : 0.95;
+      Explanation result = explained_by_cast(it, format, truncate, as);
       if (falls(it, result)) return result;
     }
   }

@@ -13,11 +13,12 @@ using Names = std::vector<std::string>;
 
 tensordiff::Run captured(const Names& names) {
   std::vector<Site> sites;
+  const std::vector<Place> places = read_places(names);
   for (const std::string& name : names) {
     Site site;
     site.pair = site.capture = sites.size();
     site.name_a = site.name_b = name;
-    site.place_a = site.place_b = read_place(name);
+    site.place_a = site.place_b = places[sites.size()];
     site.views.a = site.views.b = noise_view({4, 8}, 1);
     site.comparison.status = Status::equal;
     sites.push_back(std::move(site));

@@ -180,6 +180,7 @@ View regrouped(const View& view, std::size_t axis, uint64_t groups, uint64_t que
 }
 
 void add_grouped(const Candidate& plain, std::size_t axis, std::vector<Candidate>& candidates) {
+  if (plain.pair.a.terms != 1 || plain.pair.b.terms != 1) return;  // Sums of ranks are not cut.
   const uint64_t rows = plain.pair.a.shape[axis];
   for (uint64_t groups = 1; groups <= std::min<uint64_t>(kHeadsMax, rows / 4); ++groups) {
     if (rows % groups != 0) continue;
@@ -217,11 +218,12 @@ std::vector<Candidate> plain_candidates(const Operand& a, const Operand& b) {
   return candidates;
 }
 
-std::vector<Candidate> row_candidates(const Candidate& plain) {
+std::vector<Candidate> row_candidates(const Candidate& plain, bool may_be_fused) {
   std::vector<Candidate> candidates;
   const Shape& shape = plain.pair.a.shape;
   for (std::size_t axis = 0; axis < std::min<std::size_t>(shape.size(), 2); ++axis) {
     add_rope(plain, axis, candidates);
+    if (!may_be_fused) continue;
     add_equal_parts(plain, axis, candidates);
     add_grouped(plain, axis, candidates);
   }

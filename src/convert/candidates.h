@@ -12,8 +12,9 @@ namespace tensordiff {
 // every order of axes of equal size: a square matrix transposed.
 std::vector<Candidate> plain_candidates(const Operand& a, const Operand& b);
 
-// A plain candidate with the rows of one side in another order.
-std::vector<Candidate> row_candidates(const Candidate& plain);
+// A plain candidate with the rows of one side in another order; with parts inside each head only
+// where the tensor may hold several parts.
+std::vector<Candidate> row_candidates(const Candidate& plain, bool may_be_fused = true);
 
 // A plain candidate with a function of A's values.
 std::vector<Candidate> function_candidates(const Candidate& plain);

@@ -11,6 +11,7 @@
 #include "convert/candidates.h"
 #include "convert/fits.h"
 #include "convert/function.h"
+#include "convert/misfit.h"
 #include "naming/numbered_name.h"
 
 namespace tensordiff {
@@ -104,9 +105,10 @@ class Voting {
       for (const std::size_t pair : members.pairs) {
         conversion.rule_of[pair] = conversion.rules.size();
         const std::vector<Form>& forms = fits_[pair].forms;
-        if (forms.empty() || std::ranges::find(forms, *form) != forms.end())
-          rule.pairs.push_back(pair);
-        else
+        const bool follows = forms.empty() || std::ranges::find(forms, *form) != forms.end();
+        if (follows) rule.pairs.push_back(pair);
+        // One pair alone is no exception from anything.
+        else if (pairs_.size() > 1)
           conversion.exceptions.push_back({pair, *form, forms[0]});
       }
       conversion.rules.push_back(std::move(rule));
@@ -239,7 +241,10 @@ std::vector<std::string> summary_of(const Conversion& conversion) {
   return lines;
 }
 
+// A form has no sizes; where several fit the shapes, such as numbers of heads, the values choose.
 std::optional<AlignedPair> carried_out(const Form& form, const PairOperands& operands) {
+  std::optional<AlignedPair> best;
+  double least = 0;
   for (const Candidate& plain : plain_candidates(operands.a, operands.b)) {
     if (plain.form.parts != form.parts || plain.form.whole != form.whole ||
         plain.form.axes != form.axes)
@@ -248,9 +253,12 @@ std::optional<AlignedPair> carried_out(const Form& form, const PairOperands& ope
     if (!candidate) continue;
     if (form.function != Function::none)
       candidate->pair.a = with_function(form.function, candidate->pair.a);
-    return std::move(candidate->pair);
+    const double misfits = misfit(candidate->pair);
+    if (best && !(misfits < least)) continue;
+    best = std::move(candidate->pair);
+    least = misfits;
   }
-  return std::nullopt;
+  return best;
 }
 
 }  // namespace tensordiff

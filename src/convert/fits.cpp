@@ -17,6 +17,8 @@ namespace {
 // In standard errors of the moments, as in the value strategy: the same elements in another order
 // stay below a tenth, other elements are about one apart.
 constexpr double kSameElements = 0.3;
+// Squared: what a type of 16 bits leaves is far below, what one of 4 bits leaves is above.
+constexpr double kSure = 1e-3;
 constexpr uint64_t kReadMax = 1 << 24;  // Larger tensors are not read whole to learn their rows.
 
 // Those of the candidates that fit; a fit of one value all over proves nothing.
@@ -45,8 +47,20 @@ bool is_square(const PairOperands& operands) {
 }
 
 bool same_elements(const Tensor& a, const Tensor& b) {
-  if (a.elements() > kReadMax) return true;
+  const bool in_blocks = is_in_blocks(a.view.dtype) || is_in_blocks(b.view.dtype);
+  if (a.elements() > kReadMax || in_blocks) return true;  // Blocks of few bits move the moments.
   return distance(signature_of(a, kReadMax), signature_of(b, kReadMax)) <= kSameElements;
+}
+
+// Ranks that changed places look like parts that do; so shards need a name that says they are
+// parts.
+bool may_be_fused(const PairOperands& operands, const Tensor& a, const Tensor& b) {
+  const auto says = [](Role role) {
+    return role == Role::fused_qkv || role == Role::gate_up || role == Role::kv_up;
+  };
+  const bool known = a.place.step != Role::other && b.place.step != Role::other;
+  const bool sharded = operands.a.shards.size() > 1 || operands.b.shards.size() > 1;
+  return says(a.place.step) || says(b.place.step) || (!known && !sharded);
 }
 
 }  // namespace
@@ -59,19 +73,24 @@ Fits fits_of(const PairOperands& operands, const Tensor& a, const Tensor& b) {
   const double first = misfit(plain[0].pair);
   fits.tells = !std::isnan(first);
   if (!fits.tells) return fits;
-  if (first <= misfit_max(plain[0].pair.a.elements(), 1)) {
-    // As it is stored. Where another order of axes would do as well, the other layers decide.
-    fits.forms = fitting(plain);
+  // Where several orders of axes would do, the other layers decide.
+  fits.forms = fitting(plain);
+  if (!fits.forms.empty()) {
+    if (first <= kSure) return fits;
+    // A few numbers with an offset fit about as well as coarse blocks do: a function may fit
+    // better.
+    std::vector<Candidate> all = plain;
+    for (Candidate& each : function_candidates(plain[0])) all.push_back(std::move(each));
+    fits.forms = fitting(all);
     return fits;
   }
-  fits.forms = fitting(plain);
-  if (!fits.forms.empty()) return fits;
 
   std::vector<Candidate> others;
   const bool is_part = operands.a.section || operands.b.section;
+  const bool fused = may_be_fused(operands, a, b);
   if (!is_part && same_elements(a, b))
     for (const Candidate& candidate : plain)
-      for (Candidate& each : row_candidates(candidate)) others.push_back(std::move(each));
+      for (Candidate& each : row_candidates(candidate, fused)) others.push_back(std::move(each));
   fits.forms = fitting(others);
   if (!fits.forms.empty()) return fits;
 

@@ -39,17 +39,20 @@ std::optional<EvidenceSlice> evidence_of(const Case& it, const std::optional<Mat
     if (weight_at(it, model, at) > weight_at(it, model, most)) most = at;
   // Around it, and within one line of the last axis.
   const Shape& shape = it.site.views.a.shape;
-  const uint64_t line = shape.empty() ? 1 : shape.back();
+  const uint64_t last = shape.empty() ? 1 : shape.back();
+  const uint64_t line = it.a.features % last == 0 ? last : it.a.features;
   const uint64_t row = most / it.a.features, feature = most % it.a.features;
   const uint64_t count = std::min(kShown, line), in_line = feature % line;
   const uint64_t start = std::min(in_line - std::min(in_line, count / 2), line - count);
   const uint64_t first = feature - in_line + start;
   EvidenceSlice slice;
   slice.at = index_of(it, row, first);
-  for (uint64_t i = first; i < first + count; ++i) {
-    slice.a.push_back(it.a.row(row)[i]);
-    slice.b.push_back(it.b.row(row)[i]);
-    if (model) slice.model.push_back(model->row(row)[i]);
+  // By position: B and the model may have other rows, but as many elements in the same order.
+  const uint64_t at = row * it.a.features + first;
+  for (uint64_t i = at; i < at + count; ++i) {
+    slice.a.push_back(it.a.values[i]);
+    slice.b.push_back(it.b.values[i]);
+    if (model) slice.model.push_back(model->values[i]);
   }
   return slice;
 }

@@ -122,9 +122,9 @@ TEST(Hdf5Library, IsNotOurs) {
   set_sandbox_program("/bin/false");
   EXPECT_EQ(error_of(formats::hdf5, read_file(hdf5_data("small.h5"))),
             "the HDF5 library: it ended before it was done, with status 1");
+  // Nobody says where the program is: it lies beside the tests.
   set_sandbox_program("");
-  EXPECT_TRUE(error_of(formats::hdf5, read_file(hdf5_data("small.h5")))
-                  .starts_with("it needs the program tensordiff"));
+  EXPECT_EQ(error_of(formats::hdf5, read_file(hdf5_data("small.h5"))), "");
   set_sandbox_program(test_files::program());
 }
 

@@ -173,6 +173,8 @@ Result<Proposal> propose(const MatchInput& input) {
     if (found == of_b.end()) continue;
     const Tensor& tensor_a = input.a.tensors[a];
     const Tensor& tensor_b = input.b.tensors[found->second];
+    // Two dumps of stages have one scheme, and what it leaves unpaired lies in other folders.
+    if (tensor_a.place.staged && tensor_b.place.staged) continue;
     if (is_fused(of_b, meaning, tensor_a, tensor_b) || is_fused(of_a, meaning, tensor_b, tensor_a))
       continue;
     proposal.pairs.push_back(

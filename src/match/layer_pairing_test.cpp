@@ -132,6 +132,7 @@ TEST(LayerPairing, SurvivesTensorsThatCannotBeRead) {
   Catalog b = dump_of({{9, 1}});
   for (Tensor& tensor : b.tensors)
     if (tensor.name == "9_query") tensor = broken_tensor("9_query", "cut short");
+  read_places(b);
   EXPECT_EQ(pair(dump_of({{0, 0}, {1, 1}, {2, 2}}), b).layers, Names{"9=1"});
 }
 
@@ -141,6 +142,8 @@ TEST(LayerPairing, GoesByOrderWhereThereAreTooManyToCompare) {
     a.tensors.push_back({fmt::format("{}_query", layer), counting_view({4}), ""});
     b.tensors.push_back({fmt::format("{}_query", layer + 5000), counting_view({4}), ""});
   }
+  read_places(a);
+  read_places(b);
   const Found found = pair(a, b);
   EXPECT_EQ(found.layers.size(), 3000U);
   EXPECT_EQ(found.notes.size(), 1U);

@@ -156,7 +156,7 @@ TEST(Match, RunsOnlyTheStrategiesAskedFor) {
   EXPECT_EQ(
       unknown.error().message(),
       "no matching strategy is called 'psychic'; there are: manual, exec, layer-stage, exact, "
-      "prefix, conventions, fused, tied, fuzzy, shape, value, fused-value");
+      "prefix, conventions, flat, fused, tied, fuzzy, shape, value, fused-value");
 }
 
 TEST(Match, ReadsLayerAndStageByAPatternOfTheUsers) {

@@ -7,6 +7,7 @@
 #include "match/signature.h"
 #include "match/test_catalogs.h"
 #include "match/words.h"
+#include "naming/naming.h"
 
 namespace tensordiff {
 namespace {
@@ -124,6 +125,7 @@ TEST(Fused, CountsWhatSeveralRanksHoldOnce) {
   add("layers.0.wq", {1, 2, 3, 4});
   add("layers.0.wk", {5, 5, 6, 6});
   add("layers.0.wv", {7, 7, 8, 8});
+  read_places(separate);
   const Catalog fused = catalog_of({Named{"h.0.attn.c_attn", {32, 8}, 9}});
   MatchOptions options;
   options.strategies = {"fused"};

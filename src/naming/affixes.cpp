@@ -69,7 +69,8 @@ Tower tower_in(const Words& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "encoder" || words[i] == "enc") return Tower::encoder;
     if (words[i] == "decoder" || words[i] == "dec") return Tower::decoder;
-    if (words[i] == "vision" || words[i] == "visual" || words[i] == "v") return Tower::vision;
+    if (words[i] == "vision" || words[i] == "visual" || (i == 0 && words[i] == "v"))
+      return Tower::vision;
   }
   return Tower::none;
 }

@@ -93,7 +93,7 @@ const Told kTold[] = {
      "layer 3, up, weight"},
     {conventions::keras, "transformer_layer_3/self_attention_layer/query/kernel:0",
      "layer 3, query, weight"},
-    {conventions::keras, "batch_norm/moving_variance", "running_var?"},
+    {conventions::keras, "batch_norm/moving_variance", ", running_var?"},
     {conventions::diffusers, "transformer_blocks.3.attn.to_k.weight", "layer 3, key, weight"},
     {conventions::diffusers, "down_blocks.1.attentions.0.transformer_blocks.0.attn2.to_v.weight",
      "layer 1, cross value, weight?"},

@@ -1,5 +1,6 @@
 #include "report/auxiliary.h"
 
+#include "report/sample_report.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {
@@ -30,6 +31,7 @@ TEST(ListAuxiliary, TakesWhatIsNoWeightOutOfTheLists) {
   report.summary = summarise(report);
   EXPECT_EQ(report.summary.verdict, "different");
   report.only_a.clear();
+  report.pairs.push_back(sample_pair(0, "w", Status::identical));
   EXPECT_EQ(summarise(report).verdict, "same");
 }
 

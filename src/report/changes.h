@@ -24,9 +24,9 @@ struct Change {
 
   ChangeKind kind;
   std::string_view name;
-  Tensor a{}, b{};           // The side that is there; both for shape and stats.
-  std::string_view message;  // Why it is unreadable.
-  double magnitude = 0;      // How large it is, for sorting.
+  Tensor a{}, b{};       // The side that is there; both for shape and stats.
+  std::string message;   // Why it is unreadable.
+  double magnitude = 0;  // How large it is, for sorting.
 };
 
 // By name, unless the options ask for another order.

@@ -60,8 +60,9 @@ TEST_F(AppItself, ABodyThatIsNoJsonIsRefused) {
 TEST_F(AppItself, AFullDiskIs507AndNothingElseChanges) {
   const std::string id = session();
   ASSERT_TRUE(app->store.run("PRAGMA max_page_count=1").ok());
-  const std::string name = fmt::format(R"({{"name":"{}"}})", std::string(900'000, 'x'));
-  EXPECT_EQ(ask("PATCH", "/api/v1/sessions/" + id, name).status, 507);
+  const std::string pairs =
+      fmt::format(R"({{"pairs":[{{"a":"{}","b":"w"}}]}})", std::string(900'000, 'x'));
+  EXPECT_EQ(ask("PATCH", "/api/v1/sessions/" + id, pairs).status, 507);
   EXPECT_EQ(ask("PUT", "/api/v1/sessions/" + id + "/pairs/0/note", "{}").status, 400);
   EXPECT_EQ(state_of(id), "done");
 }

@@ -114,7 +114,8 @@ TEST_F(Serve, ListsNothingThatLeadsOutside) {
   fs::create_symlink("file", folder / "in" / "inside");
   const Roots roots = Roots::make({(folder / "in").string()}).value();
   std::string names;
-  for (const Listing::Entry& entry : list_folder(roots, folder / "in", "").value().entries)
+  const Listing listing = list_folder(roots, folder / "in", "").value();
+  for (const Listing::Entry& entry : listing.entries)
     names += entry.name + (entry.folder ? "/ " : " ");
   EXPECT_EQ(names, "deep/ file inside ");
   EXPECT_FALSE(list_folder(roots, folder, "").ok());

@@ -11,6 +11,7 @@
 #include "compare/comparison.h"
 #include "match/matcher.h"
 #include "match/ranks.h"
+#include "naming/naming.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {
@@ -250,7 +251,9 @@ uint64_t stored_position(const View& view, const std::vector<uint64_t>& index) {
   return position;
 }
 
-std::vector<Row> compare_all(const Catalog& a, Catalog b) {
+std::vector<Row> compare_all(Catalog a, Catalog b) {
+  read_places(a);
+  read_places(b);
   group_ranks(b, 'b');
   const Result<Matching> matching = match(a, b);
   EXPECT_TRUE(matching.ok());

@@ -1,0 +1,273 @@
+"""Finds every mistake of a port at its own place, by giving each module of B the inputs of A."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from . import trees
+from .doors import Forcer
+from .findings import Isolation, Mistake, NotChecked
+from .mapping import Mapper
+from .observe import ModuleCall, Observer, module_paths
+from .record import Keeper, Kept
+from .values import unit
+from .weights import coarsest_dtype, differing, in_dtype
+
+Run = Callable[[torch.nn.Module, Any], Any]
+
+
+class MappingError(ValueError):
+    """A mapping that names a module which is not there."""
+
+
+def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: Any = None,
+            run: Run | None = None, mapping: Mapping[str, str] | None = None,
+            compute: torch.dtype | None = None, budget: float | None = None) -> Isolation:
+    """Runs A, then B with A's tensors at each module's door, and says where B is wrong.
+
+    Mistakes are not carried from one module to the next, so that each is found at its own place.
+
+    inputs: a dict for model(**inputs), a tuple for model(*inputs), or the only argument.
+    inputs_b: those of B, where its arguments are called otherwise.
+    run: how a model is called, such as
+        lambda m, x: m.generate(**x, max_new_tokens=4, do_sample=False)
+    mapping: module of B -> module of A, where the paths differ and are not found by the weights.
+    compute: torch.float32 rounds the weights of both to the coarser dtype and computes in f32,
+        which shows mistakes that are smaller than bf16's rounding.
+    budget: the relative error that counts as rounding; by default by the coarsest dtype.
+
+    >>> import copy, torch, tensordiff
+    >>> a = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU(), torch.nn.Linear(4, 2))
+    >>> b = copy.deepcopy(a)
+    >>> b[1] = torch.nn.GELU(approximate="tanh")
+    >>> answer = tensordiff.isolate(a, b, torch.linspace(-2, 2, 8).reshape(2, 4))
+    >>> answer.verdict, [finding.path for finding in answer.findings]
+    ('different', ['1'])
+    """
+    run = run or call_model
+    inputs_b = inputs if inputs_b is None else inputs_b
+    paths_a, paths_b = (dict((path, module) for module, path in module_paths(model)[0].items())
+                        for model in (a, b))
+    _check_mapping(mapping, paths_a, paths_b)
+    with torch.no_grad(), in_dtype(compute, a, b):
+        if compute is not None:
+            inputs, inputs_b = _floats_to(compute, inputs), _floats_to(compute, inputs_b)
+        coarsest = coarsest_dtype(a, b)
+        kept = keep(a, inputs, run)
+        order_b = order_of(b, inputs_b, run) if paths_a.keys() != paths_b.keys() else []
+        mapper = Mapper(paths_a, paths_b, kept.calls, mapping or {}, order_b)
+        protected = [*a.parameters(), *a.buffers(), *b.parameters(), *b.buffers(),
+                     *(t for _, t in trees.tensors(inputs_b)),
+                     *(t for _, t in trees.tensors(inputs))]
+        forcer = Forcer(mapper.counterpart, budget, coarsest, protected)
+        stopped = force(b, inputs_b, run, forcer)
+        answer = _sum_up(forcer, mapper, stopped, paths_a, paths_b)
+        if answer.findings and compute is None and unit(coarsest) > unit(torch.float32):
+            twin = Forcer(_same_calls(kept), budget, coarsest, protected, rounded=coarsest)
+            force(a, inputs, run, twin)
+            _allow_for_rounding(answer, twin)
+    if a.training or b.training:
+        answer.notes.append("a model is in training mode: dropout makes runs differ")
+    if compute is None and coarsest not in (torch.float32, torch.float64):
+        answer.notes.append(f"rounding of {str(coarsest).removeprefix('torch.')} hides small "
+                            "mistakes; compute=torch.float32 shows them")
+    return answer
+
+
+def call_model(model: torch.nn.Module, inputs: Any) -> Any:
+    if isinstance(inputs, Mapping):
+        return model(**inputs)
+    if isinstance(inputs, (tuple, list)):
+        return model(*inputs)
+    return model(inputs)
+
+
+def keep(model: torch.nn.Module, inputs: Any, run: Run) -> Keeper:
+    """Runs A and keeps what passes its doors."""
+    keeper = Keeper()
+    with _same_randomness(), Observer(model, keeper, functions=False):
+        run(model, _fresh(inputs))
+    return keeper
+
+
+def order_of(model: torch.nn.Module, inputs: Any, run: Run) -> list[str]:
+    """The modules in the order in which their first calls end; what there is of it, if it fails."""
+    keeper = Keeper(values=False)
+    with _same_randomness(), Observer(model, keeper, functions=False), \
+            contextlib.suppress(Exception):
+        run(model, _fresh(inputs))
+    return list(dict.fromkeys(kept.path for kept in keeper.calls.values()))
+
+
+def force(model: torch.nn.Module, inputs: Any, run: Run, forcer: Forcer) -> Exception | None:
+    """Runs B; what it raised outside of all modules that A has too, or None."""
+    observer = Observer(model, forcer)
+    with _same_randomness(), guarded(observer, forcer), observer:
+        try:
+            run(model, _fresh(inputs))
+        except Exception as problem:
+            return problem
+    return None
+
+
+@contextlib.contextmanager
+def guarded(observer: Observer, forcer: Forcer) -> Iterator[None]:
+    """Lets B go on after a module that raises."""
+    before: list[tuple[torch.nn.Module, Any]] = []
+
+    def guard(forward: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(forward)
+        def safe(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return forward(*args, **kwargs)
+            except Exception as problem:
+                call = observer.current
+                if call is None:
+                    raise
+                observer.busy = True
+                try:
+                    return forcer.rescue(call, problem)
+                finally:
+                    observer.busy = False
+        return safe
+
+    try:
+        for module in observer.paths:
+            if not isinstance(module, torch.jit.ScriptModule):
+                before.append((module, vars(module).get("forward")))
+                vars(module)["forward"] = guard(module.forward)
+        yield
+    finally:
+        for module, forward in before:
+            if forward is None:
+                del vars(module)["forward"]
+            else:
+                vars(module)["forward"] = forward
+
+
+@contextlib.contextmanager
+def _same_randomness() -> Iterator[None]:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+def _fresh(inputs: Any) -> Any:
+    """Copies, since a model may write to its inputs."""
+    return trees.replace(inputs, {path: t.clone() for path, t in trees.tensors(inputs)})
+
+
+def _floats_to(dtype: torch.dtype, inputs: Any) -> Any:
+    return trees.replace(inputs, {path: tensor.to(dtype) for path, tensor in trees.tensors(inputs)
+                                  if tensor.is_floating_point()})
+
+
+def _check_mapping(mapping: Mapping[str, str] | None, paths_a: Mapping[str, Any],
+                   paths_b: Mapping[str, Any]) -> None:
+    for path_b, path_a in (mapping or {}).items():
+        for side, path, known in (("B", path_b, paths_b), ("A", path_a, paths_a)):
+            if path not in known:
+                raise MappingError(f"mapping: {side} has no module '{path}'")
+
+
+def _sum_up(forcer: Forcer, mapper: Mapper, stopped: Exception | None,
+            paths_a: dict[str, torch.nn.Module],
+            paths_b: dict[str, torch.nn.Module]) -> Isolation:
+    findings, not_checked = forcer.findings, forcer.not_checked
+    for path, reason in forcer.unseen.items():
+        if path not in forcer.seen and path not in findings:
+            not_checked.setdefault(path, NotChecked(path, reason))
+    if stopped is not None:
+        text = f"raises {type(stopped).__name__}: {str(stopped).splitlines()[0][:200]}"
+        findings.setdefault("", Mistake("", "own code", text))
+    for path, text in mapper.missing(set(forcer.called)):
+        below = any(_inside(path, lost) for lost in not_checked)
+        if stopped is not None or below:
+            not_checked.setdefault(path, NotChecked(path, "was not called"))
+        elif path not in findings:
+            findings[path] = Mistake(path, "own code", text)
+    _add_weights(forcer, mapper, paths_a, paths_b)
+    for path in list(not_checked):
+        if path in findings and findings[path].kind != "weights":
+            del not_checked[path]
+    return Isolation(list(findings.values()), list(not_checked.values()), forcer.checked,
+                     mapper.other_paths())
+
+
+def _same_calls(kept: Keeper) -> Callable[[ModuleCall], Kept | None]:
+    return lambda call: kept.calls.get(call.label)
+
+
+def _allow_for_rounding(answer: Isolation, twin: Forcer) -> None:
+    """Takes back what A itself shows when its tensors are rounded as B's are.
+
+    Choices flip: an expert, a token. Whether B's is a mistake too is then not known.
+    """
+    for finding in list(answer.findings):
+        path = finding.path_a or finding.path
+        same = twin.findings.get(path)
+        if same is None or finding.weights:
+            continue
+        if same.rel_l2 is None or finding.rel_l2 is not None and finding.rel_l2 < 4 * same.rel_l2:
+            answer.findings.remove(finding)
+            answer.not_checked.append(NotChecked(
+                finding.path, "rounding changes it as much; use compute=torch.float32"))
+
+
+def _inside(path: str, outer: str) -> bool:
+    return path == outer or outer == "" or path.startswith(outer + ".")
+
+
+def _add_weights(forcer: Forcer, mapper: Mapper, paths_a: dict[str, torch.nn.Module],
+                 paths_b: dict[str, torch.nn.Module]) -> None:
+    """Names the weights behind findings, and those that differ where no value showed it."""
+    called = {call.path for call in forcer.called.values()}
+    owners: dict[int, list[str]] = {}
+    differ: dict[str, list[tuple[str, str]]] = {}
+    for path, module in paths_b.items():
+        for parameter in module.parameters(recurse=False):
+            owners.setdefault(id(parameter), []).append(path)
+        other = paths_a.get(mapper.same_weights(path) or "")
+        if mapper.same_weights(path) is not None and other is not None:
+            found = differing(other, module)
+            if found:
+                differ[path] = found
+    for path, found in differ.items():
+        texts = [text for _, text in found]
+        shared = {other for name, _ in found
+                  for other in owners.get(id(getattr(paths_b[path], name, None)), [])}
+        also = sorted(shared - {path})
+        if any(other in differ and other in forcer.findings
+               and forcer.findings[other].also for other in also):
+            continue  # Named with the other module of the same parameter.
+        finding = forcer.findings.get(path)
+        if finding is None and path not in called:
+            finding = _rename(forcer, path)
+        if finding is None:
+            shown = next((o for o in also if o in forcer.findings), None)
+            finding = forcer.findings[shown] if shown else Mistake(path, "weights")
+            also = sorted(shared - {finding.path})
+            forcer.findings.setdefault(finding.path, finding)
+        finding.weights, finding.also = texts, also
+        for other in also:
+            if other in differ and other in forcer.findings:
+                del forcer.findings[other]
+
+
+def _rename(forcer: Forcer, path: str) -> Mistake | None:
+    """The finding of an enclosing module that uses these weights without calling their module."""
+    outer = path
+    while outer:
+        outer = outer.rpartition(".")[0]
+        finding = forcer.findings.get(outer)
+        if finding is not None and finding.kind == "module":
+            del forcer.findings[outer]
+            finding.path = path
+            forcer.findings[path] = finding
+            return finding
+    return None

@@ -1,0 +1,138 @@
+"""trace.json, schema tensordiff.trace/1: who called whom, with which tensors."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import platform
+import re
+from typing import Any
+
+import torch
+
+from .observe import Observer
+from .version import __version__
+
+SCHEMA = "tensordiff.trace/1"
+
+
+class TraceError(ValueError):
+    """A trace.json that cannot be used."""
+
+
+class TraceWriter:
+    """Collects the calls and tensors of a run, and writes them."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self.calls: list[dict[str, Any]] = []
+        self.tensors: list[dict[str, Any]] = []
+        self.notes: list[str] = []
+        self._parameters: dict[int, str] = {}
+        self._facts: list[dict[str, Any]] = []
+        self._read_parameters(observer.model)
+
+    def add(self, record: dict[str, Any]) -> int:
+        number = len(self.calls)
+        record["id"] = number
+        if torch._C._current_graph_task_id() != -1:  # A backward runs: checkpointing.
+            record["phase"] = "recompute"
+        self.calls.append(record)
+        return number
+
+    def parameter_name(self, tensor: torch.Tensor) -> str | None:
+        """The name of a parameter or buffer of the model."""
+        return self._parameters.get(id(tensor))
+
+    def _read_parameters(self, model: torch.nn.Module) -> None:
+        first: dict[Any, dict[str, Any]] = {}
+        named = [*model.named_parameters(remove_duplicate=False),
+                 *model.named_buffers(remove_duplicate=False)]
+        for name, tensor in named:
+            self._parameters.setdefault(id(tensor), name)
+            strided = tensor.layout == torch.strided
+            place = (tensor.untyped_storage()._cdata, tensor.storage_offset()) if strided \
+                else id(tensor)
+            if place in first and tensor.numel() > 0:
+                first[place].setdefault("tied", []).append(name)
+                continue
+            first[place] = {"name": name, "dtype": str(tensor.dtype).removeprefix("torch."),
+                            "shape": list(tensor.shape)}
+            self._facts.append(first[place])
+
+    def write(self, path: pathlib.Path, *, rank: int, world: int | None, complete: bool,
+              errors: list[dict[str, Any]], compiled: str) -> None:
+        """Writes a file beside and renames it: a trace.json is always whole."""
+        observer = self._observer
+        modules = [{"path": path, "class": type(module).__name__,
+                    **({"aliases": observer.aliases[module]} if module in observer.aliases else {})}
+                   for module, path in observer.paths.items()]
+        head = {
+            "schema": SCHEMA, "tool": f"tensordiff {__version__}", "framework": _framework(),
+            "rank": rank, "world": world, "complete": complete,
+            "model": _model(observer.model), "notes": _notes(observer, compiled),
+            "errors": errors, "modules": modules, "parameters": self._facts}
+        beside = path.with_name("trace.json.part")
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write("{")
+            for key, value in head.items():
+                file.write(f"{json.dumps(key)}: {_text(value)},\n")
+            for key, rows in (("tensors", self.tensors), ("calls", self.calls)):
+                file.write(f'"{key}": [' + ("\n" if rows else ""))
+                for at, row in enumerate(rows):
+                    file.write(_text(row) + (",\n" if at + 1 < len(rows) else "\n"))
+                file.write("]" + (",\n" if key == "tensors" else "}\n"))
+        os.replace(beside, path)
+
+
+def read_trace(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """The trace of a captured folder; raises TraceError where it is none of this version."""
+    path = pathlib.Path(folder) / "trace.json"
+    try:
+        trace = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise TraceError(f"{path}: there is none: the capture is not finished") from None
+    except (OSError, ValueError) as error:
+        raise TraceError(f"{path}: {error}") from error
+    schema = trace.get("schema") if isinstance(trace, dict) else None
+    found = re.fullmatch(r"tensordiff\.trace/(\d+)(\..*)?", str(schema))
+    if not found or found[1] != "1":
+        raise TraceError(f"{path}: schema {schema!r}; this version reads {SCHEMA}")
+    return trace
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
+
+
+def _framework() -> dict[str, Any]:
+    return {
+        "torch": torch.__version__, "python": platform.python_version(),
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        "threads": torch.get_num_threads(),
+        "tf32": bool(torch.backends.cuda.matmul.allow_tf32),
+        "deterministic": torch.are_deterministic_algorithms_enabled()}
+
+
+def _model(model: torch.nn.Module) -> dict[str, Any]:
+    facts: dict[str, Any] = {"class": type(model).__name__}
+    config = getattr(model, "config", None)
+    if config is not None:
+        try:
+            plain = config.to_dict() if hasattr(config, "to_dict") else dict(vars(config))
+            facts["config"] = json.loads(json.dumps(plain, default=str, allow_nan=False))
+        except (TypeError, ValueError):
+            facts["config"] = {}
+    return facts
+
+
+def _notes(observer: Observer, compiled: str) -> list[str]:
+    notes: list[str] = []
+    classes = {type(module).__name__ for module in observer.paths}
+    if "OptimizedModule" in classes and compiled == "eager":
+        notes.append("the model is compiled; the capture ran its eager code")
+    if "TransformerEncoderLayer" in classes:
+        notes.append("hooks turn off the fast path of nn.TransformerEncoderLayer: "
+                     "plain runs may differ by rounding")
+    return notes

@@ -1,0 +1,231 @@
+"""isolate(): each mistake at its own place, nothing carried, nothing silently left out."""
+
+from __future__ import annotations
+
+import copy
+import types
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tensordiff  # noqa: E402
+
+
+class Attention(torch.nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.o = (torch.nn.Linear(width, width) for _ in range(4))
+        self.scale = width ** -0.5
+
+    def forward(self, x: Any, mask: Any = None) -> Any:
+        scores = self.q(x) @ self.k(x).transpose(-1, -2) * self.scale
+        if mask is not None:
+            scores = scores + mask
+        return self.o(scores.softmax(-1) @ self.v(x))
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
+        self.attn = Attention(width)
+        self.up, self.down = torch.nn.Linear(width, width), torch.nn.Linear(width, width)
+        self.act = torch.nn.GELU()
+
+    def forward(self, x: Any, mask: Any = None) -> Any:
+        x = x + self.attn(self.norm1(x), mask=mask)
+        return x + self.down(self.act(self.up(self.norm2(x))))
+
+
+class Model(torch.nn.Module):
+    def __init__(self, layers: int = 3, width: int = 16) -> None:
+        super().__init__()
+        self.embed = torch.nn.Embedding(32, width)
+        self.layers = torch.nn.ModuleList(Layer(width) for _ in range(layers))
+        self.head = torch.nn.Linear(width, 32, bias=False)
+
+    def forward(self, ids: Any) -> Any:
+        x = self.embed(ids)
+        mask = torch.full((ids.shape[1],) * 2, float("-inf"), dtype=x.dtype).triu(1)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return {"logits": self.head(x)}
+
+
+@pytest.fixture
+def pair() -> Any:
+    torch.manual_seed(0)
+    a = Model().eval()
+    return a, copy.deepcopy(a), torch.randint(0, 32, (2, 6))
+
+
+def paths(answer: Any) -> list[str]:
+    return [finding.path for finding in answer.findings]
+
+
+def test_a_right_port_is_the_same(pair: Any) -> None:
+    a, b, ids = pair
+    answer = tensordiff.isolate(a, b, ids)
+    assert answer.verdict == "same" and answer.checked == 1 + 1 + 3 * 11 + 1
+    assert all("forward" not in vars(module) for module in b.modules())
+
+
+def test_a_wrong_leaf(pair: Any) -> None:
+    a, b, ids = pair
+    b.layers[1].act = torch.nn.GELU(approximate="tanh")
+    answer = tensordiff.isolate(a, b, ids)
+    assert paths(answer) == ["layers.1.act"]
+    assert answer.findings[0].kind == "module" and answer.verdict == "different"
+
+
+def test_own_code_and_where(pair: Any) -> None:
+    a, b, ids = pair
+    b.layers[1].attn.scale = 1.0
+    answer = tensordiff.isolate(a, b, ids)
+    assert paths(answer) == ["layers.1.attn"]
+    assert answer.findings[0].kind == "own code"
+    assert answer.findings[0].where == "between v and o (argument `input` of layers.1.attn.o)"
+
+
+def test_nested_mistakes_and_one_behind_another(pair: Any) -> None:
+    a, b, ids = pair
+    b.layers[0].attn.scale = 1.0
+    with torch.no_grad():
+        b.layers[0].attn.k.weight[3] *= 2
+        b.layers[2].down.weight[0] += 1
+
+    def forward(self: Any, x: Any, mask: Any = None) -> Any:
+        x = self.attn(self.norm1(x), mask=mask)  # The residual is forgotten.
+        return x + self.down(self.act(self.up(self.norm2(x))))
+
+    b.layers[0].forward = types.MethodType(forward, b.layers[0])
+    answer = tensordiff.isolate(a, b, ids)
+    assert sorted(paths(answer)) == ["layers.0", "layers.0.attn", "layers.0.attn.k",
+                                     "layers.2.down"]
+    weights = {finding.path: finding.weights for finding in answer.findings if finding.weights}
+    assert weights == {"layers.0.attn.k": ["weight in row 3 of 16"],
+                       "layers.2.down": ["weight in row 0 of 16"]}
+
+
+def test_a_wrong_mask_is_one_mistake_of_its_maker(pair: Any) -> None:
+    a, b, ids = pair
+
+    def forward(self: Any, ids: Any) -> Any:
+        x = self.embed(ids)
+        mask = torch.full((ids.shape[1],) * 2, float("-inf")).triu(2)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return {"logits": self.head(x)}
+
+    b.forward = types.MethodType(forward, b)
+    assert paths(tensordiff.isolate(a, b, ids)) == [""]
+
+
+def test_a_missing_mask_is_a_mistake_of_the_caller_only_if_it_matters(pair: Any) -> None:
+    a, b, ids = pair
+
+    def forward(self: Any, ids: Any) -> Any:
+        x = self.embed(ids)
+        for layer in self.layers:
+            x = layer(x, None)
+        return {"logits": self.head(x)}
+
+    b.forward = types.MethodType(forward, b)
+    answer = tensordiff.isolate(a, b, ids)
+    assert paths(answer) == [""]
+    assert "`mask` of layers.0 is a tensor in A and None in B" in answer.findings[0].where
+    for layer in b.layers:  # B masks by itself: then None is right.
+        layer.attn.forward = types.MethodType(_causal, layer.attn)
+    assert tensordiff.isolate(a, b, ids).verdict == "same"
+
+
+def _causal(self: Any, x: Any, mask: Any = None) -> Any:
+    scores = self.q(x) @ self.k(x).transpose(-1, -2) * self.scale
+    mask = torch.full(scores.shape[-2:], float("-inf")).triu(1)
+    return self.o((scores + mask).softmax(-1) @ self.v(x))
+
+
+def test_a_module_that_raises_does_not_end_the_run(pair: Any) -> None:
+    a, b, ids = pair
+    b.layers[0].up = torch.nn.Linear(9, 9)
+    b.layers[2].act = torch.nn.ReLU()
+    answer = tensordiff.isolate(a, b, ids)
+    assert paths(answer) == ["layers.0.up", "layers.2.act"]
+    assert "raises RuntimeError" in answer.findings[0].where
+
+
+def test_a_layer_that_is_not_called(pair: Any) -> None:
+    a, b, ids = pair
+
+    def forward(self: Any, x: Any, mask: Any = None) -> Any:
+        x = x + self.attn(self.norm1(x), mask=mask)
+        return x + self.down(self.act(self.up(x)))
+
+    b.layers[1].forward = types.MethodType(forward, b.layers[1])
+    assert paths(tensordiff.isolate(a, b, ids)) == ["layers.1"]
+
+
+def test_weights_that_the_inputs_do_not_reach(pair: Any) -> None:
+    a, b, ids = pair
+    row = next(n for n in range(32) if n not in ids)
+    with torch.no_grad():
+        b.embed.weight[row] = 0
+    answer = tensordiff.isolate(a, b, ids)
+    assert paths(answer) == ["embed"] and answer.findings[0].kind == "weights"
+    b.head.weight = b.embed.weight
+    a.head.weight = a.embed.weight
+    answer = tensordiff.isolate(a, b, ids)
+    assert len(answer.findings) == 1
+    assert {answer.findings[0].path, *answer.findings[0].also} == {"embed", "head"}
+
+
+def test_bf16_and_compute(pair: Any) -> None:
+    a, b, ids = pair
+    b = b.to(torch.bfloat16)
+    assert tensordiff.isolate(a, b, ids).verdict == "same"
+    b.layers[1].attn.scale *= 1.002
+    assert tensordiff.isolate(a, b, ids).verdict == "same"  # Below rounding.
+    before = b.head.weight
+    answer = tensordiff.isolate(a, b, ids, compute=torch.float32)
+    assert paths(answer) == ["layers.1.attn"]
+    assert b.head.weight is before and before.dtype == torch.bfloat16
+
+
+def test_inputs_and_weights_are_left_as_they_were(pair: Any) -> None:
+    a, b, ids = pair
+
+    class Writes(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.mul_(3)
+
+    x = torch.ones(4)
+    answer = tensordiff.isolate(Writes(), torch.nn.Identity(), x)
+    assert torch.equal(x, torch.ones(4)) and paths(answer) == [""]
+
+
+def test_a_module_that_a_lacks_is_seen_at_the_next_door_or_listed(pair: Any) -> None:
+    a, b, ids = pair
+
+    class Extra(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * 1
+
+    class Side(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.base, self.extra, self.lost = Model().eval(), Extra(), Extra()
+
+        def forward(self, ids: Any) -> Any:
+            self.probe = self.lost(ids * 1.0)
+            return {"logits": self.extra(self.base(ids)["logits"])}
+
+    b = Side()
+    b.base = a
+    answer = tensordiff.isolate(a, b, ids, mapping={f"base.{path}": path for path, _ in
+                                                    a.named_modules() if path})
+    assert [each.path for each in answer.not_checked] == ["lost"]
+    assert answer.verdict == "unknown"
+    with pytest.raises(ValueError, match="B has no module 'nosuch'"):
+        tensordiff.isolate(a, b, ids, mapping={"nosuch": "head"})

@@ -37,8 +37,8 @@ test('a NaN on one side is the worst, counted, sorted first and gone to', async 
     /NaN\/Inf mismatch at 3 elements: A has 1 NaN and 1 Inf, B has 1 NaN and 1 Inf/);
   await page.keyboard.press('m');
   await at(page, '0,2');
-  for (const sort of ['max', 'cosine']) {
-    await page.getByRole('button', { name: sort === 'max' ? /tol/ : 'cosine' }).first().click();
+  for (const column of ['max |Δ| / tol', 'cosine']) {
+    await page.getByRole('button', { name: column, exact: true }).click();
     await page.waitForFunction(() => document.querySelector('.prow .nm')?.textContent === 'lost');
   }
 });

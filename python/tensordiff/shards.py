@@ -117,7 +117,7 @@ class ShardWriter:
             return
         plain = tensor.device.type == "cpu" and not tensor.is_conj() and not tensor.is_neg()
         if plain and tensor.is_contiguous():
-            yield memoryview(tensor.view(-1).view(torch.uint8).numpy())
+            yield _memory(tensor.view(-1).view(torch.uint8))
             return
         if self._staging is None:
             with torch.inference_mode(False):  # It is written to outside of that mode too.
@@ -130,7 +130,7 @@ def _staged(tensor: torch.Tensor, staging: torch.Tensor) -> Any:
     if size <= staging.numel():
         room = staging[:size].view(tensor.dtype).view(tensor.shape)
         room.copy_(tensor)
-        yield memoryview(staging[:size].numpy())
+        yield _memory(staging[:size])
         return
     if tensor.dim() == 1:
         step = staging.numel() // tensor.element_size()
@@ -141,6 +141,11 @@ def _staged(tensor: torch.Tensor, staging: torch.Tensor) -> Any:
     for begin in range(0, tensor.shape[0], rows):
         part = tensor[begin:begin + rows]
         yield from _staged(part if part.shape[0] > 1 else part[0], staging)
+
+
+def _memory(flat: torch.Tensor) -> memoryview:
+    array: Any = flat.numpy()
+    return memoryview(array)
 
 
 def _alignment(tensor: torch.Tensor) -> int:

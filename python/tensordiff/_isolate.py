@@ -67,6 +67,7 @@ def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: An
         forcer = Forcer(mapper.counterpart, budget, coarsest, protected)
         stopped = force(b, inputs_b, run, forcer)
         answer = _sum_up(forcer, mapper, stopped, paths_a, paths_b)
+        _explain(answer, forcer)
         if answer.findings and compute is None and unit(coarsest) > unit(torch.float32):
             twin = Forcer(_same_calls(kept), budget, coarsest, protected, rounded=coarsest)
             force(a, inputs, run, twin)
@@ -271,3 +272,17 @@ def _rename(forcer: Forcer, path: str) -> Mistake | None:
             forcer.findings[path] = finding
             return finding
     return None
+
+
+def _explain(answer: Isolation, forcer: Forcer) -> None:
+    """Lets the diagnosis engine say what B's tensor is, given A's."""
+    from .report import compare
+    for finding in answer.findings:
+        sample = forcer.samples.get(finding.path)
+        if sample is None or finding.weights:
+            continue
+        name = finding.path or "output"
+        report = compare({name: sample[0]}, {name: sample[1]})
+        causes = [each for each in report.findings if not each.convention]
+        if causes:
+            finding.cause = causes[0].explanation

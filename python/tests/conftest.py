@@ -1,0 +1,3 @@
+"""Lets the tests of the plugin start pytest themselves."""
+
+pytest_plugins = ["pytester"]

@@ -198,6 +198,33 @@ void add_grouped(const Candidate& plain, std::size_t axis, std::vector<Candidate
   }
 }
 
+// How ranks were put together, and apart from that how axes were moved.
+Candidate of_ranks(AlignedPair aligned) {
+  Candidate candidate;
+  for (AxisStep& step : without_sizes(aligned.steps)) {
+    const bool moves = step.op == Op::permute || step.op == Op::squeeze;
+    (moves ? candidate.form.axes : candidate.form.whole).push_back(std::move(step));
+  }
+  candidate.pair = std::move(aligned);
+  return candidate;
+}
+
+// Ranks that all hold the same may hold copies, or shares of a sum: biases of row-parallel layers.
+void add_sums(const Operand& a, const Operand& b, std::vector<Candidate>& candidates) {
+  const std::vector<AxisStep>& whole = candidates[0].form.whole;
+  if (whole.size() != 1 || whole[0].op != Op::replica) return;
+  const char side = whole[0].side;
+  const std::vector<View>& shards = side == 'a' ? a.shards : b.shards;
+  if (!can_encode(shards[0].dtype) || shards[0].shape != candidates[0].pair.a.shape) return;
+  Candidate sum = candidates[0];
+  (side == 'a' ? sum.pair.a : sum.pair.b) = summed(shards);
+  const auto replica = std::ranges::find(sum.pair.steps, Op::replica, &Step::op);
+  *replica = {side, Op::sum, {shards.size()}};
+  sum.pair.copies.clear();
+  sum.form.whole = {{side, Op::sum, {shards.size()}}};
+  candidates.push_back(std::move(sum));
+}
+
 }  // namespace
 
 std::vector<Candidate> plain_candidates(const Operand& a, const Operand& b) {
@@ -206,9 +233,17 @@ std::vector<Candidate> plain_candidates(const Operand& a, const Operand& b) {
     // Alignment knows which ways to put ranks together would hide that they changed places.
     Result<AlignedPair> aligned = align(a, b);
     if (!aligned.ok()) return {};
-    candidates.emplace_back();
-    candidates[0].form.whole = without_sizes(aligned.value().steps);
-    candidates[0].pair = std::move(aligned).value();
+    candidates.push_back(of_ranks(std::move(aligned).value()));
+    add_sums(a, b, candidates);
+    const Shape& shape = candidates[0].pair.a.shape;
+    // Alignment takes a square matrix as it is; whether it is, the other layers decide.
+    if (shape.size() == 2 && shape[0] == shape[1] && shape[0] > 1 &&
+        !candidates[0].form.moves_axes()) {
+      Candidate turned = candidates[0];
+      apply_to({{'a', Op::permute, {1, 0}}}, turned.pair);
+      turned.form.axes.push_back({'a', Op::permute, {1, 0}});
+      candidates.push_back(std::move(turned));
+    }
     return candidates;
   }
   for (const std::vector<std::size_t>& order_a : part_orders(a.section))

@@ -77,6 +77,10 @@ std::size_t count_in(const Tally<T>& tally, const T& value) {
   return found == tally.end() ? 0 : found->second;
 }
 
+bool adds_ranks(const Form& form) {
+  return std::ranges::find(form.whole, Op::sum, &AxisStep::op) != form.whole.end();
+}
+
 class Voting {
  public:
   Voting(const Catalog& a, const Catalog& b, const std::vector<Pair>& pairs, std::vector<Fits> fits)
@@ -123,6 +127,7 @@ class Voting {
       all_rows_[form.rows] += votes;
       all_functions_[form.function] += votes;
       all_parts_[form.parts] += votes;
+      if (adds_ranks(form)) sums_ += votes;
       if (members.square && form.moves_axes()) turned_squares_[leaves_of(kind)] += votes;
       rows_[members.rows(kind)][form.rows] += votes;
       functions_[{leaves_of(kind), members.vector}][form.function] += votes;
@@ -168,6 +173,7 @@ class Voting {
     if (form.function != Function::none && count_in(all_functions_, form.function) < 2)
       return false;
     if (!form.parts.empty() && count_in(all_parts_, form.parts) < 2) return false;
+    if (adds_ranks(form) && sums_ < 2) return false;
     if (!members.square || !form.moves_axes()) return true;
     const auto forced = turned_.find(leaves_of(kind));
     const std::size_t others = forced == turned_.end() ? 0 : count_in(forced->second, true);
@@ -181,6 +187,8 @@ class Voting {
     plain.function = Function::none;
     plain.parts.clear();
     if (members.square) plain.axes.clear();
+    for (AxisStep& step : plain.whole)
+      if (step.op == Op::sum) step.op = Op::replica;
     return plain;
   }
 
@@ -197,6 +205,7 @@ class Voting {
   std::map<FunctionClass, Tally<Function>> functions_;
   std::map<Leaves, Tally<bool>> turned_;  // In kinds.
   Tally<Leaves> turned_squares_;          // In pairs, as are those below.
+  std::size_t sums_ = 0;                  // In pairs: ranks that hold the same are added up.
   Tally<Rows> all_rows_;
   Tally<Function> all_functions_;
   Tally<std::vector<std::size_t>> all_parts_;

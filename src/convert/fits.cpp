@@ -38,12 +38,11 @@ std::vector<Form> fitting(const std::vector<Candidate>& candidates) {
   return forms;
 }
 
-bool is_square(const PairOperands& operands) {
-  if (operands.a.shards.size() != 1 || operands.b.shards.size() != 1) return false;
+// Whether the shapes allow the matrix to be turned.
+bool is_square(const PairOperands& operands, const Candidate& plain) {
   if (operands.a.section || operands.b.section) return false;
-  const Shape& shape = operands.a.shards[0].shape;
-  return shape.size() == 2 && shape[0] == shape[1] && shape[0] > 1 &&
-         operands.b.shards[0].shape == shape;
+  const Shape& shape = plain.pair.a.shape;
+  return shape.size() == 2 && shape[0] == shape[1] && shape[0] > 1;
 }
 
 bool same_elements(const Tensor& a, const Tensor& b) {
@@ -67,9 +66,9 @@ bool may_be_fused(const PairOperands& operands, const Tensor& a, const Tensor& b
 
 Fits fits_of(const PairOperands& operands, const Tensor& a, const Tensor& b) {
   Fits fits;
-  fits.square = is_square(operands);
   const std::vector<Candidate> plain = plain_candidates(operands.a, operands.b);
   if (plain.empty()) return fits;
+  fits.square = is_square(operands, plain[0]);
   const double first = misfit(plain[0].pair);
   fits.tells = !std::isnan(first);
   if (!fits.tells) return fits;

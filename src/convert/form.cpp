@@ -55,7 +55,10 @@ std::string text_of(const Form& form) {
     if (!text.empty()) words.push_back(std::move(text));
   if (form.function != Function::none)
     words.push_back(fmt::format("B = {}", text_of(form.function)));
-  if (!form.whole.empty()) words.emplace_back("put together from shards or parts");
+  if (std::ranges::find(form.whole, Op::sum, &AxisStep::op) != form.whole.end())
+    words.emplace_back("summed over the ranks");
+  else if (!form.whole.empty())
+    words.emplace_back("put together from shards or parts");
   return words.empty() ? "as it is" : fmt::format("{}", fmt::join(words, "; "));
 }
 

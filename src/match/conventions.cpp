@@ -182,7 +182,7 @@ Result<Proposal> propose(const MatchInput& input) {
   }
   const Norms norms(input, of_a, of_b);
   const bool ask = input.options.read_values;
-  if (ask && (side_a.norms_behind || side_b.norms_behind))
+  if (ask && side_a.norms_behind != side_b.norms_behind)
     norms.settle(Role::attention_norm, Role::mlp_norm, proposal);
   if (ask && (side_a.after_attention || side_b.after_attention))
     norms.settle(Role::mlp_norm, Role::post_attention_norm, proposal);

@@ -246,7 +246,8 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
                    .free_b = all_of(b),
                    .options = options,
                    .side_a = names_of(a),
-                   .side_b = std::move(renumbering.side_b)};
+                   .side_b = std::move(renumbering.side_b),
+                   .pairs = &matching.pairs};
   Chain pairing(input, matching);
   // What is no weight is paired by its name, and never taken for a weight.
   const auto aside = [](const Catalog& side, std::vector<std::size_t>& free) {

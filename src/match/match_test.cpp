@@ -156,7 +156,8 @@ TEST(Match, RunsOnlyTheStrategiesAskedFor) {
   EXPECT_EQ(
       unknown.error().message(),
       "no matching strategy is called 'psychic'; there are: manual, exec, layer-stage, exact, "
-      "prefix, conventions, flat, fused, tied, fuzzy, shape, value, fused-value");
+      "prefix, conventions, flat, fused, tied, fuzzy, shape, value, fused-value, "
+      "module, copy");
 }
 
 TEST(Match, ReadsLayerAndStageByAPatternOfTheUsers) {

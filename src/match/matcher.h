@@ -90,6 +90,7 @@ struct MatchInput {
   // What to know the tensors by: their names, but that layers and calls of b which are numbered
   // from elsewhere have the numbers of a (renumber.h).
   NamesOf side_a = {}, side_b = {};
+  const std::vector<Pair>* pairs = nullptr;  // What the strategies before have paired.
 
   // Of a tensor of a.
   std::optional<LayerStage> layer_stage_a(std::size_t tensor) const {
@@ -123,11 +124,13 @@ extern const Matcher fuzzy;
 extern const Matcher shape;
 extern const Matcher value;
 extern const Matcher fused_value;
+extern const Matcher module;
+extern const Matcher copy;
 
 // Tried in this order: the more a strategy knows of a name's meaning, the sooner.
-inline constexpr const Matcher* kAll[] = {&manual,      &exec,  &layer_stage, &exact, &prefix,
-                                          &conventions, &flat,  &fused,       &tied,  &fuzzy,
-                                          &shape,       &value, &fused_value};
+inline constexpr const Matcher* kAll[] = {&manual,      &exec,  &layer_stage, &exact,  &prefix,
+                                          &conventions, &flat,  &fused,       &tied,   &fuzzy,
+                                          &shape,       &value, &fused_value, &module, &copy};
 
 }  // namespace matchers
 

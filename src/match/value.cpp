@@ -28,12 +28,16 @@ constexpr double kAgreementMax = 0.5;  // As for shapes: what explains less than
 
 using Signatures = std::vector<Signature>;  // In the order of the free tensors.
 
+// Of copies of one tensor only the first has one, so that it has no rival.
 Signatures signatures_of(const Catalog& catalog, const std::vector<std::size_t>& free) {
   Signatures result(free.size());
   for_each_index(free.size(), [&](std::size_t i) {
     const Tensor& tensor = catalog.tensors[free[i]];
     if (tensor.elements() >= kElementsMin) result[i] = signature_of(tensor, kElementsMax);
   });
+  std::set<std::pair<uint64_t, std::array<double, 5>>> seen;
+  for (Signature& each : result)
+    if (each.varied && !seen.emplace(each.elements, each.means).second) each = {};
   return result;
 }
 

@@ -63,7 +63,8 @@ class Saved:
                 lost.append(f"session {session}: was {verdict}, {pairs} pairs; now {found}")
         for (session, row), texts in self.notes.items():
             answer = server.get(f"/sessions/{session}/pairs/{row}")
-            note = answer.json().get("note") if answer.status == 200 else answer.status
+            # A pair without a note has null there.
+            note = answer.json().get("note") or "" if answer.status == 200 else answer.status
             if note not in texts:
                 lost.append(f"note of {session}/{row}: {note!r} is none of {texts}")
         for upload, chunks in self.chunks.items():

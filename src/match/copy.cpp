@@ -1,0 +1,71 @@
+// Pairs a weight that its own side holds twice with the partner of the other copy: checkpoints of
+// models that share a weight may keep it under each of its names, or under one.
+
+#include <algorithm>
+#include <map>
+
+#include "base/parallel.h"
+#include "match/checkpoint.h"
+#include "match/matcher.h"
+#include "match/signature.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr uint64_t kElementsMin = 256;      // Smaller ones may be equal by their initialisation.
+constexpr uint64_t kElementsMax = 1 << 26;  // Larger ones are not read just to find a copy.
+
+bool is_copy(const Tensor& one, const Tensor& other) {
+  const Signature of_one = signature_of(one, kElementsMax);
+  if (!of_one.varied || distance(of_one, signature_of(other, kElementsMax)) != 0) return false;
+  return distance_in_detail(one, other, of_one) == 0;
+}
+
+// One side: its catalog, what is free of it, and which index of a pair is its own.
+struct Side {
+  const Catalog& catalog;
+  const std::vector<std::size_t>& free;
+  std::size_t Pair::*own;
+  std::size_t Pair::*other;
+};
+
+void pair_copies(const Side& side, const std::vector<Pair>& pairs, Proposal& proposal) {
+  std::multimap<Shape, const Pair*> by_shape;
+  for (const Pair& pair : pairs) {
+    const Tensor& tensor = side.catalog.tensors[pair.*side.own];
+    if (!pair.section_a && !pair.section_b && !pair.tied && tensor.elements() >= kElementsMin)
+      by_shape.emplace(tensor.view.shape, &pair);
+  }
+  for (const std::size_t free : side.free) {
+    const Tensor& tensor = side.catalog.tensors[free];
+    if (tensor.elements() < kElementsMin || !tensor.fault.empty()) continue;
+    const auto [first, last] = by_shape.equal_range(tensor.view.shape);
+    const auto found = std::find_if(first, last, [&](const auto& each) {
+      return is_copy(tensor, side.catalog.tensors[each.second->*side.own]);
+    });
+    if (found == last) continue;
+    Pair pair{.a = 0, .b = 0, .layer = {}, .stage = {}, .matched_by = {}};
+    pair.*side.own = free;
+    pair.*side.other = found->second->*side.other;
+    pair.tied = true;
+    proposal.pairs.push_back(std::move(pair));
+  }
+}
+
+Result<Proposal> propose(const MatchInput& input) {
+  Proposal proposal;
+  if (!input.options.read_values || !are_checkpoints(input.a, input.b)) return proposal;
+  pair_copies({input.a, input.free_a, &Pair::a, &Pair::b}, *input.pairs, proposal);
+  pair_copies({input.b, input.free_b, &Pair::b, &Pair::a}, *input.pairs, proposal);
+  return proposal;
+}
+
+}  // namespace
+
+constinit const Matcher matchers::copy = {
+    .name = "copy",
+    .summary = "its own side holds the tensor twice, and the other copy is paired",
+    .propose = propose,
+};
+
+}  // namespace tensordiff

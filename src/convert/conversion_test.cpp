@@ -119,6 +119,34 @@ struct Model {
   }
 };
 
+// Four ranks that all hold the bias: copies, or shares of a sum.
+TEST(Conversion, AddsRanksUpWhereTwoPairsSaySo) {
+  const auto infer = [](std::size_t pairs) {
+    Model model;
+    std::vector<std::vector<View>> ranks;
+    for (unsigned layer = 0; layer < pairs; ++layer) {
+      const View share = noise_view({64}, layer);
+      std::vector<float> sum = values_of(share);
+      for (float& value : sum) value *= 4;
+      model.add(fmt::format("layers.{}.dense.bias", layer), share, f32_view({64}, sum));
+      ranks.emplace_back(4, share);
+    }
+    read_places(model.a);
+    read_places(model.b);
+    return infer_conversion(model.a, model.b, model.pairs, [&](const Pair& pair) {
+      return PairOperands{Operand{ranks[pair.a]}, Operand{{model.b.tensors[pair.b].view}}};
+    });
+  };
+  const Conversion two = infer(2);
+  ASSERT_EQ(two.rules.size(), 1U);
+  EXPECT_EQ(text_of(two.rules[0].form), "summed over the ranks");
+  EXPECT_TRUE(two.exceptions.empty());
+  // What one pair alone does is no convention.
+  const Conversion one = infer(1);
+  ASSERT_EQ(one.rules.size(), 1U);
+  EXPECT_EQ(text_of(one.rules[0].form), "put together from shards or parts");
+}
+
 TEST(Conversion, JudgesASquareMatrixByTheOthersOfItsName) {
   Model model;
   for (unsigned layer = 0; layer < 2; ++layer) {

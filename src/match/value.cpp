@@ -10,6 +10,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "match/checkpoint.h"
 #include "match/fingerprint.h"
 #include "match/matcher.h"
 #include "match/signature.h"
@@ -28,8 +29,10 @@ constexpr double kAgreementMax = 0.5;  // As for shapes: what explains less than
 
 using Signatures = std::vector<Signature>;  // In the order of the free tensors.
 
-// Of copies of one tensor only the first has one, so that it has no rival.
-Signatures signatures_of(const Catalog& catalog, const std::vector<std::size_t>& free) {
+// Of copies of one weight only the first has one, so that it has no rival: the copy strategy takes
+// the others. Activations that are the same are not one tensor.
+Signatures signatures_of(const Catalog& catalog, const std::vector<std::size_t>& free,
+                         bool weights) {
   Signatures result(free.size());
   for_each_index(free.size(), [&](std::size_t i) {
     const Tensor& tensor = catalog.tensors[free[i]];
@@ -37,7 +40,7 @@ Signatures signatures_of(const Catalog& catalog, const std::vector<std::size_t>&
   });
   std::set<std::pair<uint64_t, std::array<double, 5>>> seen;
   for (Signature& each : result)
-    if (each.varied && !seen.emplace(each.elements, each.means).second) each = {};
+    if (weights && each.varied && !seen.emplace(each.elements, each.means).second) each = {};
   return result;
 }
 
@@ -132,8 +135,9 @@ Result<Proposal> propose(const MatchInput& input) {
                     human_count(kTensorsMax)));
     return proposal;
   }
-  const Signatures a = signatures_of(input.a, input.free_a);
-  const Signatures b = signatures_of(input.b, input.free_b);
+  const bool weights = are_checkpoints(input.a, input.b);
+  const Signatures a = signatures_of(input.a, input.free_a, weights);
+  const Signatures b = signatures_of(input.b, input.free_b, weights);
   const std::vector<Nearest> of_a = nearest_of(a, b);
   const std::vector<Nearest> of_b = nearest_of(b, a);
   std::vector<char> same(of_a.size());

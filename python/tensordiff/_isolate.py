@@ -192,6 +192,7 @@ def _sum_up(forcer: Forcer, mapper: Mapper, stopped: Exception | None,
             not_checked.setdefault(path, NotChecked(path, "was not called"))
         elif path not in findings:
             findings[path] = Mistake(path, "own code", text)
+    _merge_shared(forcer)
     _add_weights(forcer, mapper, paths_a, paths_b)
     for path in list(not_checked):
         if path in findings and findings[path].kind != "weights":
@@ -218,6 +219,28 @@ def _allow_for_rounding(answer: Isolation, twin: Forcer) -> None:
             answer.findings.remove(finding)
             answer.not_checked.append(NotChecked(
                 finding.path, "rounding changes it as much; use compute=torch.float32"))
+
+
+def _merge_shared(forcer: Forcer) -> None:
+    """One mistake for all modules that are wrong only with an unchecked tensor of another.
+
+    As RoPE's tables, which a port makes once and hands to all of its layers: if every one of two
+    or more modules that use them is wrong, the tables are.
+    """
+    users: dict[str, list[str]] = {}
+    for path, makers in forcer.foreign.items():
+        for maker in makers - forcer.trusted:
+            if path in forcer.findings:
+                users.setdefault(maker, []).append(path)
+    for maker, wrong in users.items():
+        if len(wrong) < 2 or any(path not in forcer.findings for path in wrong):
+            continue
+        first = forcer.findings[wrong[0]]
+        for path in wrong:
+            del forcer.findings[path]
+        if maker not in forcer.findings:
+            where = f"a tensor that it hands to {wrong[0]} and {len(wrong) - 1} more"
+            forcer.findings[maker] = Mistake(maker, "own code", where, first.rel_l2)
 
 
 def _inside(path: str, outer: str) -> bool:

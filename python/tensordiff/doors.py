@@ -31,7 +31,9 @@ class _Origin:
     after: str | None = None  # The last module that ended in that code before.
     wrong: frozenset[str] = _NOTHING  # Modules whose mistakes it carries.
     unseen: frozenset[str] = _NOTHING  # Modules without a counterpart that it was made by.
+    foreign: frozenset[str] = _NOTHING  # Modules whose tensors got into it past all doors.
     blamed: bool = False
+    right: bool = False  # Compared, and as it should be.
 
 
 @dataclasses.dataclass
@@ -56,6 +58,10 @@ class Forcer(Handler):
         self.unseen: dict[str, str] = {}  # Modules without a counterpart, and why.
         self.seen: set[str] = set()  # Those of which something was compared later.
         self.parents: set[str] = set()
+        # Of a module with a mistake: those whose tensors it used that passed no door; and those of
+        # whose tensors such a use came out right.
+        self.foreign: dict[str, frozenset[str]] = {}
+        self.trusted: set[str] = set()
         self._counterpart = counterpart
         self._budget, self._coarsest = budget, coarsest
         self._rounded = rounded  # Round what is put in the place of a tensor, to see what it does.
@@ -133,12 +139,15 @@ class Forcer(Handler):
         made = trees.tensors(done.out)
         if not made:
             return
-        wrong = unseen = _NOTHING
+        wrong = unseen = foreign = _NOTHING
         for _, tensor in [*trees.tensors(done.args), *trees.tensors(done.kwargs)]:
             origin = self._origin(tensor)
-            if origin is not None:
+            if origin is not None and not origin.right:
                 wrong |= origin.wrong
                 unseen |= origin.unseen
+                foreign |= origin.foreign
+                if origin.maker is not None and origin.maker is not call:
+                    foreign |= {origin.maker.path}
         if done.before is not None:
             wrong |= done.before.wrong
             unseen |= done.before.unseen
@@ -150,7 +159,7 @@ class Forcer(Handler):
         for _, tensor in made:
             number, new = self._ids.of(tensor)
             if new:
-                self._origins[number] = _Origin(call, after, wrong, unseen)
+                self._origins[number] = _Origin(call, after, wrong, unseen, foreign)
 
     def writing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self._origin(args[0]) if args and isinstance(args[0], torch.Tensor) else None
@@ -204,6 +213,9 @@ class Forcer(Handler):
         if not apart <= budget:
             self._blame_tensor(origin, call, name, entering, apart, (a, b))
             self._repair(fitted, b, origin)
+        elif origin is not None:
+            origin.right = True
+            self.trusted |= origin.foreign
         return self._stand_in(fitted, b) if fitted is not None else None
 
     def _blame_tensor(self, origin: _Origin | None, call: ModuleCall, name: str, entering: bool,
@@ -232,8 +244,14 @@ class Forcer(Handler):
                     self.not_checked[maker.path] = NotChecked(
                         maker.path, f"reached by a wrong tensor of {sorted(carried)[0]}")
                 return
-        if self._blame(maker, where, apart) and pair[0].shape == pair[1].shape:
-            self.samples[maker.path] = (pair[0], pair[1].detach().clone())
+        if self._blame(maker, where, apart):
+            if origin is not None:
+                self.foreign[maker.path] = origin.foreign - {maker.path}
+                finding = self.findings.get(maker.path)
+                if finding is not None:
+                    finding.or_in = sorted(origin.unseen - {maker.path})
+            if pair[0].shape == pair[1].shape:
+                self.samples[maker.path] = (pair[0], pair[1].detach().clone())
 
     def _blame(self, maker: ModuleCall, where: str, apart: float | None = None) -> bool:
         """Adds a finding, or counts it with the one there is. True if it is new."""

@@ -31,6 +31,8 @@ class Mistake:
     """Parameters and buffers that differ, and where."""
     also: list[str] = dataclasses.field(default_factory=list[str])
     """Other modules that share a differing parameter."""
+    or_in: list[str] = dataclasses.field(default_factory=list[str])
+    """Modules without a counterpart on the way to the tensor: it may be made there instead."""
     cause: str | None = None
     """What the diagnosis engine says about B's tensor against A's."""
     hint: str | None = None
@@ -48,6 +50,8 @@ class Mistake:
             parts.append("weights: " + "; ".join(self.weights))
         if self.also:
             parts.append("shared with " + ", ".join(self.also))
+        if self.or_in:
+            parts.append("or in " + ", ".join(self.or_in) + " (no counterpart)")
         if self.cause:
             parts.append(self.cause)
         return ", ".join(parts)

@@ -83,8 +83,10 @@ class Mapper:
 
     def same_weights(self, path: str) -> str | None:
         """The module of A whose weights have the same names and layout."""
-        other = self.same.get(path)
-        return other if other in self.paths_a else None
+        other = self.paths_a.get(self.same.get(path, path))
+        if other is None or type(other) is not type(self.paths_b[path]):
+            return None
+        return self.same.get(path)
 
     def missing(self, called: set[str]) -> Iterator[tuple[str, str]]:
         """(module of B, what) for each call of A that B does not make."""
@@ -127,6 +129,7 @@ class Mapper:
             place = {row: at for at, row in enumerate(rows)}
             parts = [part for other, other_rows in theirs.items()
                      if isinstance(self.paths_a[other], torch.nn.Embedding) == lookup
+                     and _axes(self.paths_a[other]) == _axes(module)
                      and (part := _part(other, other_rows, place, len(rows))) is not None]
             whole = [part for part in parts if len(part.of_b) == len(rows)]
             if whole and len(theirs[whole[0].path]) == len(rows):
@@ -217,6 +220,11 @@ def _matrix(module: torch.nn.Module) -> torch.Tensor | None:
     if type(module).__name__ == "Conv1D":  # transformers': stored the other way round.
         return weight.detach().t()
     return weight.detach().flatten(1)
+
+
+def _axes(module: torch.nn.Module) -> int:
+    weight = _weight(module)
+    return weight.dim() if weight is not None else 0
 
 
 def _rows(matrix: torch.Tensor, dtype: torch.dtype) -> list[bytes]:

@@ -1,6 +1,6 @@
 """Plants mistakes in models by machine, and counts how well isolate() locates them.
 
-    python mutants.py 200 --seed 7 [--set held_out|tuned] [--pairs N] [--nested N] [--verbose]
+    python mutants.py 200 --seed 7 [--set held_out|tuned|trees] [--pairs N] [--nested N] [--verbose]
 
 A mistake is a change of one statement in the code of one module, of one of its numbers, or of its
 weights. Those that change the output by less than 1e-5 or break the run are thrown away and
@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 from architectures import HELD_OUT, TUNED, build
+from plain_models import PLAIN
 
 import tensordiff
 from tensordiff import trees
@@ -230,17 +231,19 @@ def moved(model: torch.nn.Module, inputs: Any, want: Any) -> float:
 
 @functools.lru_cache(maxsize=None)
 def reference_of(name: str, seed: int) -> Any:
-    model, inputs = build(name, seed)
+    """A, a right port of it, inputs, and what the port returns. "plain X" has another tree."""
+    model, inputs = build(name.removeprefix("plain "), seed)
+    port = PLAIN[name.removeprefix("plain ")](model).eval() if name.startswith("plain") else model
     with torch.no_grad():
-        return model, inputs, model(**inputs)
+        return model, port, inputs, port(**inputs)
 
 
 def trial(name: str, seed: int, count: int, nested: bool, thrown: Counter[str]) -> Any:
     """(truth, what was planted, the answer), or None where it was thrown away."""
     chance = random.Random(seed)
-    reference, inputs, want = reference_of(name, seed % 7)
-    chosen = choose(reference, count, nested, chance)
-    port = copy.deepcopy(reference)
+    reference, right, inputs, want = reference_of(name, seed % 7)
+    chosen = choose(right, count, nested, chance)
+    port = copy.deepcopy(right)
     done: list[str] = []
     for path, kind in chosen:
         state = chance.getstate()
@@ -248,7 +251,7 @@ def trial(name: str, seed: int, count: int, nested: bool, thrown: Counter[str]) 
             done.append(plant(kind, port.get_submodule(path), chance))
             if count > 1:
                 chance.setstate(state)
-                alone = copy.deepcopy(reference)
+                alone = copy.deepcopy(right)
                 plant(kind, alone.get_submodule(path), chance)
             far = moved(port if count == 1 else alone, inputs, want)
         except Unusable:
@@ -304,7 +307,7 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("count", type=int)
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    options.add_argument("--set", choices=["held_out", "tuned"], default="held_out")
+    options.add_argument("--set", choices=["held_out", "tuned", "trees"], default="held_out")
     options.add_argument("--pairs", type=int, default=None)
     options.add_argument("--nested", type=int, default=None)
     options.add_argument("--verbose", action="store_true")
@@ -312,7 +315,8 @@ def main() -> int:
     warnings.filterwarnings("ignore")
     import transformers
     transformers.logging.set_verbosity_error()
-    models = list(HELD_OUT if chosen.set == "held_out" else TUNED)
+    models = {"held_out": list(HELD_OUT), "tuned": list(TUNED),
+              "trees": [f"plain {name}" for name in PLAIN]}[chosen.set]
     print(f"seed {chosen.seed}; torch {torch.__version__}; {len(models)} architectures: "
           + " ".join(models))
     pairs = chosen.count // 4 if chosen.pairs is None else chosen.pairs

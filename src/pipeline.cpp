@@ -14,6 +14,7 @@
 #include "compare/tolerance_rules.h"
 #include "diagnose/input_notes.h"
 #include "diagnose/noise.h"
+#include "formats/trace_file.h"
 #include "match/filter.h"
 #include "match/ranks.h"
 #include "match/state_dicts.h"
@@ -238,6 +239,7 @@ Result<void> explain(const Request& request, const Catalog& a, const Matching& m
                      std::vector<Aligned> aligned, Report& report) {
   const std::map<std::size_t, double> noise = TRY(noise_levels(request, a));
   DiagnoseOptions options = request.diagnose;
+  if (options.order.empty()) options.order = recorded_order(a);
   if (!request.weights.empty())
     options.weights = Weights(TRY(open_model(request.weights, request.open)));
   const bool with_weights = !request.weights.empty();

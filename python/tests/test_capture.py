@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import pathlib
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -267,3 +269,32 @@ def test_trees_are_replaced_by_path() -> None:
     tree = {"x": [torch.zeros(1), (torch.ones(1), None)]}
     changed = trees.replace(tree, {("x", "1", "0"): 7})
     assert changed["x"][1] == (7, None) and tree["x"][1][0] is not 7
+
+
+def test_the_program_takes_the_order_from_the_trace(tmp_path: pathlib.Path) -> None:
+    """The layers run backwards here, which no name tells."""
+    class Backwards(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList(torch.nn.Linear(8, 8) for _ in range(4))
+
+        def forward(self, x: Any) -> Any:
+            for layer in reversed(self.layers):
+                x = layer(x)
+            return x
+
+    m, x = Backwards(), torch.randn(4, 8)
+    with torch.no_grad():
+        with tensordiff.capture(m, tmp_path / "a"):
+            m(x)
+        m.layers[2].weight *= 1.5
+        with tensordiff.capture(m, tmp_path / "b"):
+            m(x)
+    done = subprocess.run([sys.executable, "-m", "tensordiff", str(tmp_path / "a"),
+                           str(tmp_path / "b"), "-o", "report"], capture_output=True, text=True)
+    report = json.loads(done.stdout)
+    assert report["first_divergence"]["name_a"] == "layers.2"
+    (tmp_path / "b" / "trace.json").write_text('{"schema": "tensordiff.trace/2"}')
+    done = subprocess.run([sys.executable, "-m", "tensordiff", "show", str(tmp_path / "b")],
+                          capture_output=True, text=True)
+    assert "schema 'tensordiff.trace/2' is not read" in done.stdout + done.stderr

@@ -10,6 +10,7 @@
 #include "formats/format.h"
 #include "formats/limits.h"
 #include "formats/shards.h"
+#include "formats/trace_file.h"
 #include "formats/zip_archive.h"
 #include "naming/naming.h"
 #include "packed/packed.h"
@@ -204,6 +205,8 @@ Result<Catalog> open_model(const std::string& path, const OpenOptions& options) 
   };
   if (Result<Bytes> config = catalog.value().beside("config.json"); config.ok())
     add_config(ByteSource(std::move(config).value()), options.limits, catalog.value());
+  if (Result<Bytes> trace = catalog.value().beside("trace.json"); is_folder && trace.ok())
+    add_trace(ByteSource(std::move(trace).value()), options.limits, catalog.value());
   unpack(catalog.value());
   read_places(catalog.value());
   std::ranges::stable_sort(catalog.value().problems, std::greater(), &Problem::severity);

@@ -12,6 +12,7 @@ import torch
 from . import trees
 from .doors import Forcer
 from .findings import Isolation, Mistake, NotChecked
+from .hint import PortSteps, ReferenceSteps, hint, wanted
 from .mapping import Mapper
 from .observe import ModuleCall, Observer, module_paths
 from .record import Keeper, Kept
@@ -27,7 +28,8 @@ class MappingError(ValueError):
 
 def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: Any = None,
             run: Run | None = None, mapping: Mapping[str, str] | None = None,
-            compute: torch.dtype | None = None, budget: float | None = None) -> Isolation:
+            compute: torch.dtype | None = None, budget: float | None = None,
+            hints: bool = True) -> Isolation:
     """Runs A, then B with A's tensors at each module's door, and says where B is wrong.
 
     Mistakes are not carried from one module to the next, so that each is found at its own place.
@@ -40,6 +42,7 @@ def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: An
     compute: torch.float32 rounds the weights of both to the coarser dtype and computes in f32,
         which shows mistakes that are smaller than bf16's rounding.
     budget: the relative error that counts as rounding; by default by the coarsest dtype.
+    hints: run both once more after a finding, to name a line of code to look at first.
 
     >>> import copy, torch, tensordiff
     >>> a = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU(), torch.nn.Linear(4, 2))
@@ -68,6 +71,10 @@ def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: An
         stopped = force(b, inputs_b, run, forcer)
         answer = _sum_up(forcer, mapper, stopped, paths_a, paths_b)
         _explain(answer, forcer)
+        places = [finding for finding in answer.findings if wanted(finding)]
+        if hints and places:
+            again = PortSteps(mapper.counterpart, budget, coarsest, protected)
+            _add_hints(places, (a, inputs), (b, inputs_b), run, again)
         if answer.findings and compute is None and unit(coarsest) > unit(torch.float32):
             twin = Forcer(_same_calls(kept), budget, coarsest, protected, rounded=coarsest)
             force(a, inputs, run, twin)
@@ -199,6 +206,18 @@ def _sum_up(forcer: Forcer, mapper: Mapper, stopped: Exception | None,
             del not_checked[path]
     return Isolation(list(findings.values()), list(not_checked.values()), forcer.checked,
                      mapper.other_paths())
+
+
+def _add_hints(findings: list[Mistake], a: tuple[torch.nn.Module, Any],
+               b: tuple[torch.nn.Module, Any], run: Run, port: PortSteps) -> None:
+    reference = ReferenceSteps({each.path_a or each.path for each in findings})
+    port.watch({each.path for each in findings})
+    with _same_randomness(), Observer(a[0], reference):
+        run(a[0], _fresh(a[1]))
+    force(b[0], b[1], run, port)
+    for each in findings:
+        each.hint = hint(port.steps[each.path], reference.steps[each.path_a or each.path],
+                         port.budget(torch.float32))
 
 
 def _same_calls(kept: Keeper) -> Callable[[ModuleCall], Kept | None]:

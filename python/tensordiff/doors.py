@@ -186,6 +186,9 @@ class Forcer(Handler):
         number = self._ids.find(tensor)
         return self._origins.get(number) if number is not None else None
 
+    def budget(self, *dtypes: torch.dtype) -> float:
+        return self._budget if self._budget is not None else budget_of(*dtypes, self._coarsest)
+
     def _stand_in(self, a: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
         """A copy of A's tensor, which B may write to."""
         if self._rounded is not None and a.is_floating_point():
@@ -208,9 +211,7 @@ class Forcer(Handler):
         apart = error(fitted, b) if fitted is not None else float("inf")
         if apart is None:  # A mask of bools against one of numbers: leave B its own.
             return b
-        budget = self._budget if self._budget is not None \
-            else budget_of(a.dtype, b.dtype, self._coarsest)
-        if not apart <= budget:
+        if not apart <= self.budget(a.dtype, b.dtype):
             self._blame_tensor(origin, call, name, entering, apart, (a, b))
             self._repair(fitted, b, origin)
         elif origin is not None:
@@ -255,11 +256,8 @@ class Forcer(Handler):
 
     def _blame(self, maker: ModuleCall, where: str, apart: float | None = None) -> bool:
         """Adds a finding, or counts it with the one there is. True if it is new."""
-        owner: ModuleCall | None = maker
-        while owner is not None:  # A call with an odd argument is its caller's mistake.
-            if owner.state.odd and owner.parent:
-                maker, where = owner.parent, owner.state.odd
-            owner = owner.parent
+        while maker.state.odd and maker.parent:  # A call with an odd argument: its caller's.
+            maker, where = maker.parent, maker.state.odd
         found = self.findings.get(maker.path)
         if found is not None:
             found.calls = max(found.calls, maker.number + 1)

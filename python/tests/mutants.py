@@ -270,7 +270,7 @@ def trial(name: str, seed: int, count: int, nested: bool, thrown: Counter[str]) 
     except Exception:
         thrown["breaks the run"] += 1
         return None
-    return chosen, done, tensordiff.isolate(reference, port, inputs)
+    return chosen, done, tensordiff.isolate(reference, port, inputs, hints=False)
 
 
 def score(title: str, wanted: int, seed: int, models: list[str], options: Any, count: int = 1,
@@ -303,6 +303,28 @@ def score(title: str, wanted: int, seed: int, models: list[str], options: Any, c
     return tried, exact, found
 
 
+def without_mistakes(models: list[str], seeds: list[int]) -> None:
+    """Right ports: nothing may be flagged, in f32, in bf16, or of bf16 computed in f32."""
+    for title, half, compute in (("f32", False, None), ("bf16", True, None),
+                                 ("bf16, compute=float32", True, torch.float32)):
+        flagged = unknown = count = 0
+        for name in models:
+            for seed in seeds:
+                model, port, inputs, _ = reference_of(name, seed)
+                port, other = copy.deepcopy(port), inputs
+                if half:
+                    port = port.to(torch.bfloat16)
+                    other = {key: value.to(torch.bfloat16) if value.is_floating_point() else value
+                             for key, value in inputs.items()}
+                answer = tensordiff.isolate(model, port, inputs, inputs_b=other, compute=compute)
+                count += 1
+                flagged += bool(answer.findings)
+                unknown += answer.verdict == "unknown"
+                if answer.findings:
+                    print(f"  {name}, seed {seed}: {answer}")
+        print(f"no mistake, {title}: {flagged} of {count} flagged, {unknown} unknown", flush=True)
+
+
 def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("count", type=int)
@@ -311,6 +333,8 @@ def main() -> int:
     options.add_argument("--pairs", type=int, default=None)
     options.add_argument("--nested", type=int, default=None)
     options.add_argument("--verbose", action="store_true")
+    options.add_argument("--clean", type=int, default=0, metavar="SEEDS",
+                         help="also right ports, with so many seeds each")
     chosen = options.parse_args()
     warnings.filterwarnings("ignore")
     import transformers
@@ -321,6 +345,8 @@ def main() -> int:
           + " ".join(models))
     pairs = chosen.count // 4 if chosen.pairs is None else chosen.pairs
     nested = chosen.count // 4 if chosen.nested is None else chosen.nested
+    if chosen.clean:
+        without_mistakes(models, list(range(chosen.seed, chosen.seed + chosen.clean)))
     score("singles", chosen.count, chosen.seed, models, chosen)
     score("pairs", pairs, chosen.seed + 1, models, chosen, 2)
     score("nested pairs", nested, chosen.seed + 2, models, chosen, 2, True)

@@ -89,6 +89,24 @@ def test_own_code_and_where(pair: Any) -> None:
     assert answer.findings[0].where == "between v and o (argument `input` of layers.1.attn.o)"
 
 
+def test_a_line_to_look_at(pair: Any) -> None:
+    a, b, ids = pair
+    b.layers[1].attn.scale = 1.0
+    answer = tensordiff.isolate(a, b, ids)
+    line = Attention.forward.__code__.co_firstlineno + 1  # Where the scores are scaled.
+    assert f"test_isolate.py:{line}, in forward: mul" in str(answer.findings[0].hint)
+    b = copy.deepcopy(a)
+
+    def forward(self: Any, x: Any, mask: Any = None) -> Any:
+        x = x + self.attn(self.norm1(x), mask=mask)
+        return self.down(self.act(self.up(self.norm2(x))))
+
+    b.layers[0].forward = types.MethodType(forward, b.layers[0])
+    found = tensordiff.isolate(a, b, ids).findings[0].hint
+    assert found is not None and found.startswith("missing in B, in A at") and "add" in found
+    assert tensordiff.isolate(a, b, ids, hints=False).findings[0].hint is None
+
+
 def test_nested_mistakes_and_one_behind_another(pair: Any) -> None:
     a, b, ids = pair
     b.layers[0].attn.scale = 1.0

@@ -47,6 +47,7 @@ namespace commands {
 extern const Command compare;
 extern const Command show;
 extern const Command check;
+extern const Command conversion;
 extern const Command trend;
 extern const Command batch;
 extern const Command serve;
@@ -55,8 +56,9 @@ extern const Command config;
 extern const Command git;
 extern const Command completions;
 
-inline constexpr const Command* kAll[] = {&compare, &show, &check,  &trend, &batch,
-                                          &serve,   &demo, &config, &git,   &completions};
+inline constexpr const Command* kAll[] = {&compare, &show,  &check,      &conversion,
+                                          &trend,   &batch, &serve,      &demo,
+                                          &config,  &git,   &completions};
 
 }  // namespace commands
 

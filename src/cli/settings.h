@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@
 namespace tensordiff {
 
 enum class ColorChoice { automatic, always, never };
+
+// Rules of a conversion by the kinds that they are for: names of A and B with '#' for numbers.
+using ConversionRules = std::map<std::pair<std::string, std::string>, std::string>;
 
 struct Settings {
   // Every command.
@@ -42,6 +46,9 @@ struct Settings {
   bool full_report = false;  // --generate-report: in the form that --out's name asks for.
   std::shared_ptr<const Baseline> baseline;  // An earlier result; may be none.
   std::string save_pairs;                    // File for the pairs that were made.
+
+  // conversion
+  std::optional<ConversionRules> known_rules;  // Of an earlier run.
 
   // batch
   std::string resume;  // File that keeps what is done.

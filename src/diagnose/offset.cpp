@@ -86,7 +86,8 @@ std::optional<Explanation> examine(const Case& it) {
   if (accepted(it, bias) || it.a.features < kPointsMin) return bias;
   const auto by_row = [](uint64_t row, uint64_t) { return row; };
   Explanation shift = fit(it, mean_gap(it, it.a.rows(), by_row), by_row);
-  shift.text = "one number for each token is added to all its features";
+  shift.text = it.run.activations ? "one number for each token is added to all its features"
+                                  : "one number for each row is added to all of the row";
   return accepted(it, shift) ? shift : bias;
 }
 

@@ -6,8 +6,25 @@
 
 namespace tensordiff {
 
+namespace {
+
+std::vector<ConversionRow> rows_of(const Conversion& conversion) {
+  std::vector<ConversionRow> rows;
+  for (const ConversionRule& rule : conversion.rules)
+    rows.push_back({text_of(rule.form), rule.kind_a, rule.kind_b, rule.pairs, {}});
+  for (const Exception& exception : conversion.exceptions)
+    if (const std::size_t rule = conversion.rule_of[exception.pair]; rule < rows.size())
+      rows[rule].exceptions.push_back(exception.pair);
+  std::ranges::stable_sort(rows, {},
+                           [](const ConversionRow& row) { return row.exceptions.empty(); });
+  return rows;
+}
+
+}  // namespace
+
 void report_conversion(const Sides& sides, Report& report) {
   if (!sides.conversion) return;
+  report.conversion = rows_of(*sides.conversion);
   for (std::string& line : summary_of(*sides.conversion)) report.notes.push_back(std::move(line));
   std::vector<std::optional<double>> errors;
   for (const PairRow& row : report.pairs) errors.push_back(row.comparison.diff.rel_l2);

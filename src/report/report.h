@@ -75,6 +75,14 @@ struct BaselineDelta {
   bool holds() const { return added.empty() && grown.empty(); }
 };
 
+// What was done to the tensors of one kind to make one checkpoint of the other.
+struct ConversionRow {
+  std::string how;                      // "transposed"; "as it is" for nothing.
+  std::string a, b;                     // Their names, with '#' for numbers.
+  std::vector<std::size_t> pairs;       // Those that follow it, as indexes of Report::pairs.
+  std::vector<std::size_t> exceptions;  // And those of the kind that do not.
+};
+
 struct Report {
   Side a, b;
   bool alone = false;            // One input, each of its tensors with each other.
@@ -103,6 +111,7 @@ struct Report {
   std::optional<BaselineDelta> baseline;
   std::vector<std::string> notes;  // What pairing and alignment assumed.
   std::vector<MetadataChange> metadata;
+  std::vector<ConversionRow> conversion;  // Of two checkpoints; kinds with exceptions first.
 };
 
 // Counts the rows and says what they come to.

@@ -214,6 +214,15 @@ void write_metadata(JsonWriter& json, const Report& report) {
   json.end_array();
 }
 
+void write_conversion(JsonWriter& json, const std::vector<ConversionRow>& rows) {
+  json.begin_array();
+  for (const ConversionRow& row : rows) {
+    json.begin_object().member("rule", row.how).member("a", row.a).member("b", row.b);
+    json.member("pairs", row.pairs).member("exceptions", row.exceptions).end_object();
+  }
+  json.end_array();
+}
+
 std::string render(const Report& report, const RenderOptions&) {
   JsonWriter json(JsonWriter::Style::indented);
   json.begin_object().member("schema", "tensordiff.report/1");
@@ -250,6 +259,8 @@ std::string render(const Report& report, const RenderOptions&) {
   json.key("b");
   write_unpaired(json, report.auxiliary_b);
   json.end_object();
+  json.key("conversion");
+  write_conversion(json, report.conversion);
   if (report.baseline) {
     const BaselineDelta& delta = *report.baseline;
     json.key("baseline").begin_object().member("holds", delta.holds()).member("known", delta.known);

@@ -1,0 +1,143 @@
+// tensordiff conversion A B: how one checkpoint was made of the other, kind by kind, and which
+// tensors do not follow. With --conversion FILE, whether that is still what it was.
+
+#include <algorithm>
+#include <map>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/comparing.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "cli/values.h"
+#include "report/style.h"
+#include "report/table.h"
+#include "report/wording.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::string_view kSchema = "tensordiff.conversion/1";
+
+Result<ConversionRules> read_rules(std::string_view text) {
+  const Json json = TRY(Json::parse(text));
+  if (json["schema"].string() != kSchema)
+    return Error("not a result of 'tensordiff conversion -o json': its schema is not {}", kSchema);
+  ConversionRules rules;
+  for (const Json& rule : json["rules"].array())
+    rules[{std::string(rule["a"].string()), std::string(rule["b"].string())}] =
+        rule["rule"].string();
+  return rules;
+}
+
+Result<void> apply_known(Settings& settings, std::string_view file) {
+  const Bytes bytes = TRY(map_file(std::string(file)).in(printable(file)));
+  settings.known_rules = TRY(read_rules(tensordiff::as_text(bytes.view)).in(printable(file)));
+  return {};
+}
+
+constexpr Option kOptions[] = {
+    {"--conversion", "FILE",
+     "an earlier -o json of this command: a rule that changed is a difference", apply_known},
+    {"-o,--output", "FORMAT", "text (default) or json", set_text_or_json},
+};
+constexpr OptionGroup kGroup = {"output", kOptions};
+constexpr const OptionGroup* kGroups[] = {&option_groups::input, &option_groups::pairing,
+                                          &option_groups::tolerance, &kGroup};
+
+// "A → B: rule, was rule" for each kind whose rule is not the one of the file.
+std::vector<std::string> changes_of(const Report& report, const ConversionRules& known) {
+  ConversionRules now;
+  for (const ConversionRow& row : report.conversion) now[{row.a, row.b}] = row.how;
+  std::vector<std::string> changes;
+  const auto tell = [&](const auto& kind, std::string_view what) {
+    changes.push_back(
+        fmt::format("{} → {}: {}", printable(kind.first), printable(kind.second), what));
+  };
+  for (const auto& [kind, rule] : now) {
+    const auto found = known.find(kind);
+    if (found == known.end())
+      tell(kind, fmt::format("new: {}", rule));
+    else if (found->second != rule)
+      tell(kind, fmt::format("{}, was {}", rule, printable(found->second)));
+  }
+  for (const auto& [kind, rule] : known)
+    if (!now.contains(kind)) tell(kind, fmt::format("gone, was {}", printable(rule)));
+  return changes;
+}
+
+std::string text_of(const Report& report, const std::vector<std::string>& changes,
+                    const Settings& settings) {
+  const Style style(wants_color(settings));
+  Table table({{"rule"},
+               {"tensors", Column::Side::right},
+               {"A", Column::Side::left, 2},
+               {"B", Column::Side::left, 1}});
+  for (const ConversionRow& row : report.conversion) {
+    std::vector<std::string> remarks;
+    for (const std::size_t pair : row.exceptions)
+      remarks.push_back(fmt::format("not {}", printable(report.pairs[pair].b.name)));
+    table.add({{row.how, row.exceptions.empty() ? Tone::plain : Tone::bad},
+               {human_count(row.pairs.size())},
+               {printable(row.a)},
+               {printable(row.b)}},
+              std::move(remarks));
+  }
+  std::string out;
+  if (report.conversion.empty())
+    out = "no rule could be told: the inputs are not two checkpoints\n";
+  else
+    out = table.render(style, output_width());
+  for (const std::string& change : changes)
+    out += style(Tone::bad, "changed") + "  " + change + "\n";
+  for (const Finding& finding : report.findings)
+    out += fmt::format("{}: {}\n", printable(report.pairs[finding.pair].b.name),
+                       printable(finding.explanation));
+  return out;
+}
+
+std::string json_of(const Report& report, const std::vector<std::string>& changes) {
+  JsonWriter json(JsonWriter::Style::indented);
+  json.begin_object().member("schema", kSchema).key("rules").begin_array();
+  for (const ConversionRow& row : report.conversion) {
+    json.begin_object().member("rule", row.how).member("a", row.a).member("b", row.b);
+    json.member("tensors", row.pairs.size()).key("exceptions").begin_array();
+    for (const std::size_t pair : row.exceptions) json.value(report.pairs[pair].b.name);
+    json.end_array().end_object();
+  }
+  json.end_array().member("changes", changes).end_object();
+  return json.take() + "\n";
+}
+
+int run(const Settings& settings, const std::vector<std::string>& inputs) {
+  if (inputs.size() != 2) return fail(Error("conversion needs two checkpoints, A and B"));
+  const Result<Report> report = [&] {
+    ProgressLine progress(!settings.quiet);
+    return compare_inputs(settings, inputs,
+                          [&](uint64_t done, uint64_t total) { progress.update(done, total); });
+  }();
+  if (!report.ok()) return fail(report.error());
+  const std::vector<std::string> changes = settings.known_rules
+                                               ? changes_of(report.value(), *settings.known_rules)
+                                               : std::vector<std::string>();
+  const std::string text = settings.output == "json" ? json_of(report.value(), changes)
+                                                     : text_of(report.value(), changes, settings);
+  const Result<void> written =
+      deliver(settings.quiet && settings.out.empty() ? "" : text, settings);
+  if (!written.ok()) return fail(written.error());
+  const int status = exit_status(report.value(), settings);
+  return status == kSame && !changes.empty() ? kDifferent : status;
+}
+
+}  // namespace
+
+constinit const Command commands::conversion = {
+    .name = "conversion",
+    .usage = "tensordiff conversion A B [options]",
+    .summary = "how one checkpoint was made of the other, and which tensors do not follow",
+    .groups = kGroups,
+    .run = run,
+};
+
+}  // namespace tensordiff

@@ -247,5 +247,41 @@ class Patterns(Folder):
             self.assertIn("no lookaround and no backreferences", result.stderr)
 
 
+class Conversion(Folder):
+    GGUF = DATA.parent / "gguf"
+
+    def rules(self, name, *options):
+        a, b = self.GGUF / "port_hf.safetensors", self.GGUF / name
+        return tensordiff("conversion", a, b, *options)
+
+    def test_holds_against_itself(self):
+        known = self.folder / "known.json"
+        known.write_text(self.rules("port_f16.gguf", "-o", "json").stdout)
+        self.assertEqual(self.rules("port_f16.gguf", "--conversion", known).returncode, 0)
+        self.assertEqual(self.rules("port_q8_0.gguf", "--conversion", known).returncode, 0)
+
+    def test_a_rule_that_changed_is_a_difference(self):
+        known = self.folder / "known.json"
+        report = json.loads(self.rules("port_f16.gguf", "-o", "json").stdout)
+        [rope] = [rule for rule in report["rules"] if rule["b"] == "blk.#.attn_q.weight"]
+        rope["rule"] = "as it is"
+        report["rules"].append({"rule": "transposed", "a": "x", "b": "y"})
+        known.write_text(json.dumps(report))
+        result = self.rules("port_f16.gguf", "--conversion", known)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("rows in the other RoPE order (heads of 16, halves in A), was as it is",
+                      result.stdout)
+        self.assertIn("x → y: gone, was transposed", result.stdout)
+
+    def test_a_file_that_is_no_conversion_is_refused(self):
+        known = self.folder / "known.json"
+        for text in ("{}", "[1", '{"schema": "tensordiff.report/1"}'):
+            known.write_text(text)
+            result = self.rules("port_f16.gguf", "--conversion", known)
+            self.assertEqual(result.returncode, 2, text)
+            self.assertIn("known.json", result.stderr, text)
+        self.assertEqual(tensordiff("conversion", A).returncode, 2)
+
+
 if __name__ == "__main__":
     unittest.main()

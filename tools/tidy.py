@@ -70,7 +70,7 @@ TESTED_BY = {
     "tests/recipes_test.py": "src/cli/ git",
     "src/report/changes_test.cpp": "src/report/ json_values selection",
     "src/tensor/reader_test.cpp": "src/tensor/ catalog dtype tensor",
-    "tests/golden/run.py": """src/cli/ batch check compare comparing completions
+    "tests/golden/run.py": """src/cli/ batch check compare comparing completions conversion
                               config_command main options options_analyses
                               options_diagnosis options_input options_output options_pairing
                               options_speed options_tolerance options_what show show_text

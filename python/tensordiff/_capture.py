@@ -123,8 +123,7 @@ class Capture(Handler):
             "call": call.number, "parent": call.parent.id if call.parent else None}
         if self.source and call.parent is not None:
             record["source"] = source_of(_frame_of_caller())
-        record["args"] = self._describe(args)["l"]
-        record["kwargs"] = self._describe(kwargs)["d"]
+        record["args"], record["kwargs"] = self.writing(args, kwargs)
         call.id = self._trace.add(record)
         call.state = record
 
@@ -144,7 +143,8 @@ class Capture(Handler):
                 self._keep(name, tensor)
 
     def writing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self._describe(args)["l"], self._describe(kwargs)["d"]
+        return ([self._describe(each) for each in args],
+                {key: self._describe(each) for key, each in kwargs.items()})
 
     def function(self, call: ModuleCall | None, done: FunctionCall) -> None:
         made = trees.tensors(done.out)

@@ -50,15 +50,19 @@ class Identities:
 
     def of(self, tensor: torch.Tensor) -> tuple[int, bool]:
         """The number of a tensor, and whether it is new."""
-        found = self.find(tensor)
+        if not _has_storage(tensor):
+            found = self.find(tensor)
+            if found is not None:
+                return found, False
+            self._objects[id(tensor)] = (weakref.ref(tensor), self.count)
+            self.count += 1
+            return self.count - 1, True
+        key, storage = self._key(tensor)
+        found = self._ids.get(key)
         if found is not None:
             return found, False
         number = self.count
         self.count += 1
-        if not _has_storage(tensor):
-            self._objects[id(tensor)] = (weakref.ref(tensor), number)
-            return number, True
-        key, storage = self._key(tensor)
         storage.keys.append(key)
         self._ids[key] = number
         if len(self._storages) > self._sweep_at:

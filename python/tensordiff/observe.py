@@ -155,7 +155,8 @@ class Observer:
     def _tell(self, what: Callable[..., Any], *args: Any) -> Any:
         self.busy = True
         try:
-            return what(*args)
+            with torch._C.DisableTorchFunction():  # Our own calls do not come back here.
+                return what(*args)
         except Exception as error:
             self.handler.failed(error)
         finally:

@@ -16,11 +16,19 @@ _LENGTH_MAX = 256
 
 Path = tuple[str, ...]
 
+# What is met most often and has no parts.
+_LEAVES = frozenset((int, float, bool, str, type(None), torch.Tensor, torch.nn.Parameter,
+                     torch.dtype, torch.device, slice, type(Ellipsis)))
+
 
 def children(tree: Any) -> list[tuple[str, Any]] | None:
     """The named parts of a container; None for everything else, which is a leaf."""
-    if isinstance(tree, torch.Tensor) or isinstance(tree, type):
+    if type(tree) in _LEAVES or isinstance(tree, (torch.Tensor, type)):
         return None
+    if type(tree) in (tuple, list):  # The most frequent by far; the next is slow to ask.
+        if len(tree) > _LENGTH_MAX:
+            return None
+        return [(str(at), value) for at, value in enumerate(tree)]
     if isinstance(tree, Mapping):
         if len(tree) > _LENGTH_MAX:
             return None
@@ -83,6 +91,8 @@ def describe(tree: Any, tensor: Callable[[torch.Tensor], Any], depth: int = 0) -
         return tensor(tree)
     if tree is None or isinstance(tree, (bool, int, str)):
         return tree
+    if type(tree) in (tuple, list) and len(tree) <= _LENGTH_MAX and depth < _DEPTH_MAX:
+        return {"l": [describe(value, tensor, depth + 1) for value in tree]}
     if isinstance(tree, float):
         return tree if math.isfinite(tree) else str(tree)
     parts = children(tree) if depth < _DEPTH_MAX else None

@@ -74,7 +74,7 @@ def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: An
         places = [finding for finding in answer.findings if wanted(finding)]
         if hints and places:
             again = PortSteps(mapper.counterpart, budget, coarsest, protected)
-            _add_hints(places, (a, inputs), (b, inputs_b), run, again)
+            _add_hints(places, mapper, (a, inputs), (b, inputs_b), run, again)
         if answer.findings and compute is None and unit(coarsest) > unit(torch.float32):
             twin = Forcer(_same_calls(kept), budget, coarsest, protected, rounded=coarsest)
             force(a, inputs, run, twin)
@@ -208,16 +208,19 @@ def _sum_up(forcer: Forcer, mapper: Mapper, stopped: Exception | None,
                      mapper.other_paths())
 
 
-def _add_hints(findings: list[Mistake], a: tuple[torch.nn.Module, Any],
+def _add_hints(findings: list[Mistake], mapper: Mapper, a: tuple[torch.nn.Module, Any],
                b: tuple[torch.nn.Module, Any], run: Run, port: PortSteps) -> None:
-    reference = ReferenceSteps({each.path_a or each.path for each in findings})
-    port.watch({each.path for each in findings})
+    areas = {each.path: area for each in findings
+             if (area := mapper.area(each.path)) is not None}
+    reference = ReferenceSteps(set(areas.values()))
+    port.watch(set(areas))
     with _same_randomness(), Observer(a[0], reference):
         run(a[0], _fresh(a[1]))
     force(b[0], b[1], run, port)
     for each in findings:
-        each.hint = hint(port.steps[each.path], reference.steps[each.path_a or each.path],
-                         port.budget(torch.float32))
+        if each.path in areas:
+            each.hint = hint(port.steps[each.path], reference.steps[areas[each.path]],
+                             port.budget(torch.float32), areas[each.path][1])
 
 
 def _same_calls(kept: Keeper) -> Callable[[ModuleCall], Kept | None]:

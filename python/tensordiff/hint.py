@@ -36,13 +36,7 @@ class Step:
     result: torch.Tensor
 
 
-Steps = dict[str, list[Step]]
-
-
-def _add(steps: Steps, call: ModuleCall | None, done: FunctionCall) -> None:
-    if call is None or call.number or call.path not in steps:
-        return
-    kept = steps[call.path]
+def _add(kept: list[Step], done: FunctionCall) -> None:
     for _, tensor in trees.tensors(done.out):
         small = tensor.numel() < _ELEMENTS_MIN or not tensor.is_floating_point()
         if len(kept) < _STEPS_MAX and not small and tensor.layout == torch.strided:
@@ -50,7 +44,7 @@ def _add(steps: Steps, call: ModuleCall | None, done: FunctionCall) -> None:
 
 
 def _place() -> str:
-    lines = source_of(sys._getframe(2), whole=False)
+    lines = source_of(sys._getframe(2), whole=False)  # Without our own frames.
     if not lines:
         return ""
     file, line, function = lines[0]
@@ -59,38 +53,50 @@ def _place() -> str:
 
 
 class ReferenceSteps(Handler):
-    """The steps of A."""
+    """The steps of A, in modules and, where that is wanted, in all that is in them."""
 
-    def __init__(self, paths: set[str]) -> None:
-        self.steps: Steps = {path: [] for path in paths}
+    def __init__(self, areas: set[tuple[str, bool]]) -> None:
+        self.steps: dict[tuple[str, bool], list[Step]] = {area: [] for area in areas}
 
     def function(self, call: ModuleCall | None, done: FunctionCall) -> None:
-        _add(self.steps, call, done)
+        if call is None or call.number:
+            return
+        for (path, alone), kept in self.steps.items():
+            inside = not alone and (not path or call.path.startswith(path + "."))
+            if call.path == path or inside:
+                _add(kept, done)
 
 
 class PortSteps(Forcer):
     """The steps of B, forced at its doors as before."""
 
     def watch(self, paths: set[str]) -> None:
-        self.steps: Steps = {path: [] for path in paths}
+        self.steps: dict[str, list[Step]] = {path: [] for path in paths}
 
     def function(self, call: ModuleCall | None, done: FunctionCall) -> None:
         super().function(call, done)
-        _add(self.steps, call, done)
+        if call is not None and call.number == 0 and call.path in self.steps:
+            _add(self.steps[call.path], done)
 
 
 def wanted(finding: Mistake) -> bool:
     return finding.kind != "weights" and not finding.weights
 
 
-def hint(ours: list[Step], theirs: list[Step], budget: float) -> str | None:
-    """Where the steps of B part from those of A."""
-    used: set[int] = set()
-    for step in ours:
-        at = _find(step, theirs, budget)
-        if at is None:
-            return f"{step.place}: {step.name}" if step.place else None
-        used.add(at)
+def hint(ours: list[Step], theirs: list[Step], budget: float, same_code: bool) -> str | None:
+    """Where the steps of B part from those of A.
+
+    Other code has steps of its own that A lacks: there, behind the last that A has too.
+    """
+    found = [_find(step, theirs, budget) for step in ours]
+    used = {at for at in found if at is not None}
+    first = next((i for i, at in enumerate(found) if at is None), None)
+    if first is not None and not same_code:
+        behind = max((i for i, at in enumerate(found) if at is not None), default=-1) + 1
+        first = behind if behind < len(ours) else None
+    if first is not None:
+        step = ours[first]
+        return f"{step.place}: {step.name}" if step.place else None
     for at, step in enumerate(theirs):
         if at not in used and step.place and _find(step, ours, budget) is None:
             return f"missing in B, in A at {step.place}: {step.name}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -87,6 +88,21 @@ class Mapper:
         if other is None or type(other) is not type(self.paths_b[path]):
             return None
         return self.same.get(path)
+
+    def area(self, path: str) -> tuple[str, bool] | None:
+        """The module of A to look into for a module of B, and whether that is its counterpart.
+
+        Without a counterpart: the smallest module of A with all that its inner modules map to.
+        """
+        if path in self.same:
+            return self.same[path], True
+        inner = [self.same[each] for each in self.same if each.startswith(path + ".")]
+        inner += [part.path for each, parts in self.parts.items() if each.startswith(path + ".")
+                  for part in parts]
+        if not inner:
+            return None
+        common = os.path.commonprefix([each.split(".") for each in inner])
+        return ".".join(common), False
 
     def missing(self, called: set[str]) -> Iterator[tuple[str, str]]:
         """(module of B, what) for each call of A that B does not make."""

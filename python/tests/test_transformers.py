@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pathlib
+import subprocess
+import sys
 import types
 from typing import Any
 
@@ -77,6 +79,17 @@ def test_another_module_tree(name: str) -> None:
     with torch.no_grad():
         b.get_submodule(leaf).weight[1] *= 3
     assert paths(tensordiff.isolate(a, b, inputs)) == [leaf]
+
+
+def test_the_example_names_its_three_mistakes() -> None:
+    example = pathlib.Path(__file__).parents[2] / "examples" / "python" / "port.py"
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    right, wrong = done.stdout.split("With three mistakes:")
+    assert "SAME: 0 mistakes" in right and "DIFFERENT: 3 mistakes" in wrong
+    for place in ("blocks.1.attention: own code", "blocks.1.w2: the module itself",
+                  "blocks.3.norm_b: the module itself"):
+        assert place in wrong
 
 
 def test_tables_that_all_layers_share() -> None:

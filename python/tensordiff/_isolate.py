@@ -78,7 +78,7 @@ def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: An
         if answer.findings and compute is None and unit(coarsest) > unit(torch.float32):
             twin = Forcer(_same_calls(kept), budget, coarsest, protected, rounded=coarsest)
             force(a, inputs, run, twin)
-            _allow_for_rounding(answer, twin)
+            _allow_for_rounding(answer, twin, forcer.counts)
     if a.training or b.training:
         answer.notes.append("a model is in training mode: dropout makes runs differ")
     if compute is None and coarsest not in (torch.float32, torch.float64):
@@ -227,20 +227,23 @@ def _same_calls(kept: Keeper) -> Callable[[ModuleCall], Kept | None]:
     return lambda call: kept.calls.get(call.label)
 
 
-def _allow_for_rounding(answer: Isolation, twin: Forcer) -> None:
+def _allow_for_rounding(answer: Isolation, twin: Forcer, counts: set[str]) -> None:
     """Takes back what A itself shows when its tensors are rounded as B's are.
 
-    Choices flip: an expert, a token. Whether B's is a mistake too is then not known.
+    Choices flip: an expert, a token. Whether B's is a mistake too is then not known. Neither is it
+    where B only chose another number of rows (`counts`).
     """
     for finding in list(answer.findings):
         path = finding.path_a or finding.path
         same = twin.findings.get(path)
-        if same is None or finding.weights:
+        if finding.weights:
             continue
-        if same.rel_l2 is None or finding.rel_l2 is not None and finding.rel_l2 < 4 * same.rel_l2:
+        flips = finding.rel_l2 is None and finding.path in counts
+        if flips or same is not None and (same.rel_l2 is None or finding.rel_l2 is not None
+                                          and finding.rel_l2 < 4 * same.rel_l2):
             answer.findings.remove(finding)
             answer.not_checked.append(NotChecked(
-                finding.path, "rounding changes it as much; use compute=torch.float32"))
+                finding.path, "rounding may change this; use compute=torch.float32"))
 
 
 def _merge_shared(forcer: Forcer) -> None:

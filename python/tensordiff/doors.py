@@ -62,6 +62,7 @@ class Forcer(Handler):
         # whose tensors such a use came out right.
         self.foreign: dict[str, frozenset[str]] = {}
         self.trusted: set[str] = set()
+        self.counts: set[str] = set()  # Modules that choose another number of rows than A's.
         self._counterpart = counterpart
         self._budget, self._coarsest = budget, coarsest
         self._rounded = rounded  # Round what is put in the place of a tensor, to see what it does.
@@ -245,6 +246,8 @@ class Forcer(Handler):
                     self.not_checked[maker.path] = NotChecked(
                         maker.path, f"reached by a wrong tensor of {sorted(carried)[0]}")
                 return
+        if pair[0].shape != pair[1].shape and pair[0].shape[1:] == pair[1].shape[1:]:
+            self.counts.add(maker.path)
         if self._blame(maker, where, apart):
             if origin is not None:
                 self.foreign[maker.path] = origin.foreign - {maker.path}

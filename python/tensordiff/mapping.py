@@ -8,6 +8,7 @@ no counterpart; its results are compared at the next door.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import inspect
 import os
@@ -173,10 +174,11 @@ class Mapper:
         return apart[0][1] if unique else None
 
     def _map_vectors(self, order_b: list[str]) -> None:
-        """Norms: by their weights, or by their place between modules that are known."""
-        used = set(self.same.values())
+        """Norms by their weights; then all that is left by its place between known modules."""
+        used = {*self.same.values(),
+                *(part.path for parts in self.parts.values() for part in parts)}
         left = [path for path, module in self.paths_a.items()
-                if path not in used and _is_vector(module)]
+                if path not in used and _weight(module) is not None]
         for path, module in self.paths_b.items():
             if path not in self.same and path not in self.parts and _is_vector(module):
                 near = self._nearest(module, left)
@@ -184,15 +186,18 @@ class Mapper:
                     self.same[path] = near
                     left.remove(near)
         for at, path in enumerate(order_b):
-            if path in self.same or not _is_vector(self.paths_b[path]):
+            weight = _weight(self.paths_b[path])
+            if path in self.same or path in self.parts or weight is None:
                 continue
-            near = self._between(order_b, at, left)
+            alike = [each for each in left if (other := _weight(self.paths_a[each])) is not None
+                     and other.shape == weight.shape]
+            near = self._between(order_b, at, alike)
             if near is not None:
                 self.same[path] = near
                 left.remove(near)
 
     def _between(self, order_b: list[str], at: int, left: list[str]) -> str | None:
-        """The only vector of A that runs between the same known modules."""
+        """The only one of A that runs between the same known modules."""
         before = next((p for path in reversed(order_b[:at])
                        if (p := self._first_of(path)) is not None), None)
         after = next((p for path in order_b[at + 1:]
@@ -200,7 +205,7 @@ class Mapper:
         order = self._order_a
         begin = order.index(before) + 1 if before in order else 0
         end = order.index(after) if after in order else len(order)
-        found = [path for path in order[begin:end] if path in left]
+        found = list(dict.fromkeys(path for path in order[begin:end] if path in left))
         return found[0] if len(found) == 1 else None
 
     def _first_of(self, path: str) -> str | None:
@@ -257,6 +262,9 @@ def _part(path: str, rows_a: list[bytes], place_in_b: dict[bytes, int],
     small = min(len(rows_a), count_b)
     if len(found) < max(1, _ROWS_MIN * small):
         return None
+    shift, fit = collections.Counter(b - a for a, b in found.items()).most_common(1)[0]
+    if fit >= _ROWS_MIN * len(found):  # One block: what lies elsewhere is a mistake, no layout.
+        found = {at: at + shift for at in range(len(rows_a)) if 0 <= at + shift < count_b}
     if len(rows_a) <= count_b and len(found) < len(rows_a):
         for at in range(len(rows_a)):
             if at not in found:

@@ -12,6 +12,7 @@
 #include "convert/fits.h"
 #include "convert/function.h"
 #include "convert/misfit.h"
+#include "convert/rope_convention.h"
 #include "naming/numbered_name.h"
 
 namespace tensordiff {
@@ -84,7 +85,7 @@ bool adds_ranks(const Form& form) {
 class Voting {
  public:
   Voting(const Catalog& a, const Catalog& b, const std::vector<Pair>& pairs, std::vector<Fits> fits)
-      : pairs_(pairs), fits_(std::move(fits)) {
+      : pairs_(pairs), fits_(std::move(fits)), implied_(implied_rope_rows(a, b)) {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       const Kind kind = kind_of(a, b, pairs[i]);
       Members& members = kinds_[kind];
@@ -103,8 +104,10 @@ class Voting {
     Conversion conversion;
     conversion.rule_of.assign(pairs_.size(), Conversion::kNoRule);
     for (const auto& [kind, members] : kinds_) {
-      const std::optional<Form> form = rule_of(kind, members);
+      std::optional<Form> form = rule_of(kind, members);
       if (!form) continue;
+      // Where the values leave rows as they are in all layers, the formats say what is due.
+      if (members.rope && implied_ && form->rows.order == RowOrder::as_is) form->rows = *implied_;
       ConversionRule rule{*form, kind.a, kind.b, {}};
       for (const std::size_t pair : members.pairs) {
         conversion.rule_of[pair] = conversion.rules.size();
@@ -200,6 +203,7 @@ class Voting {
 
   const std::vector<Pair>& pairs_;
   std::vector<Fits> fits_;
+  std::optional<Rows> implied_;  // Of q and k, by the conventions of both formats.
   std::map<Kind, Members> kinds_;
   std::map<std::string, Tally<Rows>> rows_;
   std::map<FunctionClass, Tally<Function>> functions_;

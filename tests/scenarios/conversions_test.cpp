@@ -180,6 +180,27 @@ class Case {
   std::set<std::string> planted_;
 };
 
+// Meta's names say neighbours, those of Hugging Face halves: rows that were never moved are wrong.
+TEST(Conversions, RowsThatTheFormatsImplyAreMissedInAllLayers) {
+  for (const bool moved : {true, false}) {
+    Catalog a, b;
+    a.metadata.push_back({"config.json: num_attention_heads", "4"});
+    a.metadata.push_back({"config.json: hidden_size", "32"});
+    for (int layer = 0; layer < 2; ++layer) {
+      const View q = noise_view({32, 32}, static_cast<unsigned>(layer));
+      const View o = noise_view({32, 32}, 10 + static_cast<unsigned>(layer));
+      a.tensors.push_back({fmt::format("model.layers.{}.self_attn.q_proj.weight", layer), q, ""});
+      a.tensors.push_back({fmt::format("model.layers.{}.self_attn.o_proj.weight", layer), o, ""});
+      b.tensors.push_back({fmt::format("layers.{}.attention.wq.weight", layer),
+                           moved ? with_neighbours(q, 8) : q, ""});
+      b.tensors.push_back({fmt::format("layers.{}.attention.wo.weight", layer), o, ""});
+    }
+    const Report report = compare_catalogs(std::move(a), std::move(b));
+    EXPECT_EQ(report.findings.size(), moved ? 0U : 2U);
+    for (const Finding& finding : report.findings) EXPECT_EQ(finding.code, "rope_rows_missing");
+  }
+}
+
 TEST(Conversions, AreRecoveredAndOnlyExceptionsAreTold) {
   const char* wanted = std::getenv("TENSORDIFF_CASES");
   const unsigned cases = wanted ? static_cast<unsigned>(std::atoi(wanted)) : 60;

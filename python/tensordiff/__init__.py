@@ -13,22 +13,24 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
-    from ._capture import Capture, CaptureError, capture
+    from ._capture import Capture, capture
     from .findings import Isolation, Mistake, NotChecked
+    from .folder import CaptureError
     from ._invariance import Invariance, invariance
     from ._isolate import MappingError, isolate
     from .report import ComparisonError, Divergence, Finding, Pair, Report, compare
     from .testing import Mismatch, assert_close
-    from .trace import TraceError, read_trace
+    from .trace_file import TraceError, read_trace
 
 _HOMES = {
-    "_capture": ("Capture", "CaptureError", "capture"),
+    "_capture": ("Capture", "capture"),
     "findings": ("Isolation", "Mistake", "NotChecked"),
+    "folder": ("CaptureError",),
     "_invariance": ("Invariance", "invariance"),
     "_isolate": ("MappingError", "isolate"),
     "report": ("ComparisonError", "Divergence", "Finding", "Pair", "Report", "compare"),
     "testing": ("Mismatch", "assert_close"),
-    "trace": ("TraceError", "read_trace"),
+    "trace_file": ("TraceError", "read_trace"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

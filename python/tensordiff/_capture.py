@@ -21,6 +21,7 @@ from typing import Any, Literal
 import torch
 
 from . import trees
+from .folder import CaptureError, prepare_folder
 from .identity import Identities
 from .observe import FunctionCall, Handler, ModuleCall, Observer, source_of
 from .shards import DTYPES, ShardWriter
@@ -33,10 +34,6 @@ Progress = Callable[[int, int], None]
 
 # A long capture tells how far it is this often, in seconds, if stderr is a terminal.
 _PROGRESS_EVERY = 2.0
-
-
-class CaptureError(RuntimeError):
-    """The capture cannot begin, or could not write what it was asked to."""
 
 
 class Capture(Handler):
@@ -276,22 +273,6 @@ def capture(model: torch.nn.Module, path: str | os.PathLike[str], *, include: Gl
     return Capture(model, path, include=include, exclude=exclude, mode=mode, ops=ops,
                    values=values, sample=sample, source=source, rank=rank, compiled=compiled,
                    on_error=on_error, progress=progress)
-
-
-def prepare_folder(path: pathlib.Path) -> None:
-    """Makes the folder, or empties it of an earlier capture; anything else in it is an error."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        old = list(path.iterdir())
-        for file in old:
-            shard = file.name.startswith("tensors-") and file.suffix == ".safetensors"
-            if file.name != "trace.json" and not shard:
-                raise CaptureError(
-                    f"{path}: has '{file.name}', which is no part of a capture; name a new folder")
-        for file in sorted(old, key=lambda file: file.name != "trace.json"):
-            file.unlink()
-    except OSError as error:
-        raise CaptureError(f"{path}: {error.strerror or error}") from error
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

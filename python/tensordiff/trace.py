@@ -6,19 +6,13 @@ import json
 import os
 import pathlib
 import platform
-import re
 from typing import Any
 
 import torch
 
 from .observe import Observer
+from .trace_file import SCHEMA
 from .version import __version__
-
-SCHEMA = "tensordiff.trace/1"
-
-
-class TraceError(ValueError):
-    """A trace.json that cannot be used."""
 
 
 class TraceWriter:
@@ -84,22 +78,6 @@ class TraceWriter:
                     file.write(_text(row) + (",\n" if at + 1 < len(rows) else "\n"))
                 file.write("]" + (",\n" if key == "tensors" else "}\n"))
         os.replace(beside, path)
-
-
-def read_trace(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """The trace of a captured folder; raises TraceError where it is none of this version."""
-    path = pathlib.Path(folder) / "trace.json"
-    try:
-        trace = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise TraceError(f"{path}: there is none: the capture is not finished") from None
-    except (OSError, ValueError) as error:
-        raise TraceError(f"{path}: {error}") from error
-    schema = trace.get("schema") if isinstance(trace, dict) else None
-    found = re.fullmatch(r"tensordiff\.trace/(\d+)(\..*)?", str(schema))
-    if not found or found[1] != "1":
-        raise TraceError(f"{path}: schema {schema!r}; this version reads {SCHEMA}")
-    return trace
 
 
 def _text(value: Any) -> str:

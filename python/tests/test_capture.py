@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 import tensordiff  # noqa: E402
 from tensordiff import shards, trees  # noqa: E402
-from tensordiff.trace import read_trace  # noqa: E402
+from tensordiff.trace_file import read_trace  # noqa: E402
 
 
 class Block(torch.nn.Module):

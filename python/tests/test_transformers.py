@@ -14,10 +14,11 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from architectures import build  # noqa: E402
+from architectures import TUNED, build  # noqa: E402
 from plain_models import PLAIN  # noqa: E402
 
 import tensordiff  # noqa: E402
+from tensordiff import trees  # noqa: E402
 
 
 def generate(model: Any, inputs: Any) -> Any:
@@ -55,6 +56,32 @@ def test_generate_is_captured_call_by_call(tmp_path: pathlib.Path) -> None:
     calls = [call for call in tensordiff.read_trace(tmp_path)["calls"]
              if call.get("path") == "model.layers.0.mlp"]
     assert [call["call"] for call in calls] == [0, 1, 2, 3]
+
+
+def ids(tree: Any) -> set[int]:
+    if isinstance(tree, list):
+        return {number for each in tree for number in ids(each)}
+    if not isinstance(tree, dict):
+        return set()
+    return ({tree["t"]} if "t" in tree else set()) | ids(tree.get("l", [])) | ids(
+        list(tree.get("d", {}).values()))
+
+
+@pytest.mark.parametrize("name", sorted(TUNED))
+def test_every_argument_of_a_module_has_a_producer(name: str, tmp_path: pathlib.Path) -> None:
+    model, inputs = build(name, 0)
+    with torch.no_grad():
+        want = model(**inputs)
+        with tensordiff.capture(model, tmp_path):
+            got = model(**inputs)
+    for (_, a), (_, b) in zip(trees.tensors(want), trees.tensors(got)):
+        assert torch.equal(a, b)
+    trace = tensordiff.read_trace(tmp_path)
+    made = {number for call in trace["calls"] for number in ids(call["out"])}
+    given = ids(list(trace["calls"][0]["kwargs"].values()))  # The model's own inputs.
+    used = {number for call in trace["calls"] if call["kind"] == "module"
+            for number in ids(call["args"]) | ids(list(call["kwargs"].values()))}
+    assert used - made - given == set()
 
 
 def test_eager_attention_against_sdpa() -> None:

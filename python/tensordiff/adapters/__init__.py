@@ -1,0 +1,1 @@
+"""Captures of what is not a PyTorch module; each module here needs its own package."""

@@ -127,16 +127,11 @@ std::vector<const Site*> added_to_stream(const Run& run, const Site& site) {
   for (const Site& other : run.sites) {
     if (&other == &site) break;
     const bool recent =
-        other.layer == site.layer || !site.layer || !other.layer || *other.layer + 1 == *site.layer;
+        other.block == site.block || !site.block || !other.block || *other.block + 1 == *site.block;
     if (recent && other.role != Role::setting && !inside_branch(run, other))
       added.push_back(&other);
   }
   return added;
-}
-
-bool same_statistics(const Stats& x, const Stats& y) {
-  return x.finite == y.finite && x.zeros == y.zeros && x.min == y.min && x.max == y.max &&
-         x.norm == y.norm && x.min < x.max;
 }
 
 // As many zeros as it takes for a token of them, and more of them than a has here and there.
@@ -227,6 +222,11 @@ bool has_own_size(const Case& it, const Explanation& explanation) {
 
 }  // namespace
 
+bool same_statistics(const Stats& x, const Stats& y) {
+  return x.finite == y.finite && x.zeros == y.zeros && x.min == y.min && x.max == y.max &&
+         x.norm == y.norm && x.min < x.max;
+}
+
 double carried_into(const Run& run, const Site& site) {
   double level = site.error_in;
   for (const Site* other : added_to_stream(run, site)) level = std::max(level, other->error);
@@ -240,7 +240,7 @@ double most_carried(const Run& run, const Site& site) {
 const Site* held_before(const Run& run, const Site& site) {
   for (const Site& other : run.sites) {
     if (&other == &site) break;
-    if (other.role == site.role && other.layer != site.layer && other.compared() &&
+    if (other.role == site.role && other.block != site.block && other.compared() &&
         same_statistics(other.comparison.b, site.comparison.b) &&
         !same_statistics(other.comparison.a, site.comparison.a))
       return &other;
@@ -348,16 +348,17 @@ Outgrown outgrown_tokens(const Run& run, const Site& site) {
   // An MLP makes another direction of another size.
   if (site.role == Role::mlp_output)
     for (double& each : in) each = std::max(each, input.error);
-  std::size_t ordinary = 0, near_before = 0;
+  std::size_t ordinary = 0, near_before = 0, told = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const double level = std::max(usual * in[i], site.budget);
     const bool beyond = out[i] > std::max(kFarApart, kOutgrown * level);
     if (beyond) result.tokens.push_back(i);
+    told += beyond && level < kNearMost;
     near_before += beyond && level < kNearMost && out[i] > kUnrelated;
     ordinary += out[i] <= kOrdinary * level;
   }
   const std::size_t many = result.tokens.size();
-  result.all = static_cast<double>(many) >= kMostTokens * static_cast<double>(out.size());
+  result.all = static_cast<double>(told) >= kMostTokens * static_cast<double>(out.size());
   // A part stands out only where the others are as they should be, and where it was right before.
   const std::size_t fewest = site.role == Role::mlp_output ? kPartMinOfMlp : 1;
   const bool part = many >= fewest && 2 * many <= out.size() && many + ordinary >= out.size() &&

@@ -44,8 +44,11 @@ std::vector<std::vector<Role>> sources_of(Role role) {
       return {{Role::mlp_norm, Role::branch_norm, Role::attention_norm}};
     case Role::activation:
       return {{Role::up, Role::gate}};
+    case Role::gated:
+      return {{Role::up, Role::mlp_norm}, {Role::gate, Role::mlp_norm}};
     case Role::mlp_output:
-      return {{Role::activation, Role::up, Role::mlp_norm}, {Role::up, Role::mlp_norm}};
+      return {{Role::gated, Role::activation, Role::up, Role::mlp_norm},
+              {Role::gated, Role::up, Role::mlp_norm}};
     case Role::layer_output:
       return {{Role::mlp_output}, {Role::attention_output}};
     default:

@@ -129,7 +129,9 @@ Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
   }
   number_blocks(sites);
   const bool ordered = layered > 0 || containers_behind(sites, &Site::capture) == true;
-  run.activations = !order.empty() || (ordered && 2 * weights < sites.size());
+  run.ends_only = order.empty() && !ordered && weights == 0 &&
+                  std::ranges::any_of(sites, [](const Site& s) { return s.role == Role::logits; });
+  run.activations = !order.empty() || run.ends_only || (ordered && 2 * weights < sites.size());
   if (!order.empty())
     sort_by_names(sites, order);
   else if (run.activations && !sort_by_capture(sites))

@@ -207,6 +207,7 @@ std::vector<Site> sites_of(const Report& report, const Matching& matching,
     Site& site = sites[i];
     site.pair = i;
     site.capture = matching.pairs[i].a;
+    site.capture_b = matching.pairs[i].b;
     site.name_a = row.a.name;
     site.name_b = row.b.name;
     site.place_a = row.a.place;

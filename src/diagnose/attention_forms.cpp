@@ -43,7 +43,7 @@ std::vector<double> dumped_numbers(const Case& it, bool floats) {
   std::vector<double> numbers;
   for (const Site& site : it.run.sites) {
     const auto& there = site.comparison.diff.a_there;
-    if (site.role == Role::setting && site.layer == it.site.layer && there &&
+    if (site.role == Role::setting && site.block == it.site.block && there &&
         is_float(site.views.a.dtype) == floats)
       numbers.push_back(*there);
   }

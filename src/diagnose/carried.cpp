@@ -127,16 +127,11 @@ std::vector<const Site*> added_to_stream(const Run& run, const Site& site) {
   for (const Site& other : run.sites) {
     if (&other == &site) break;
     const bool recent =
-        other.layer == site.layer || !site.layer || !other.layer || *other.layer + 1 == *site.layer;
+        other.block == site.block || !site.block || !other.block || *other.block + 1 == *site.block;
     if (recent && other.role != Role::setting && !inside_branch(run, other))
       added.push_back(&other);
   }
   return added;
-}
-
-bool same_statistics(const Stats& x, const Stats& y) {
-  return x.finite == y.finite && x.zeros == y.zeros && x.min == y.min && x.max == y.max &&
-         x.norm == y.norm && x.min < x.max;
 }
 
 // As many zeros as it takes for a token of them, and more of them than a has here and there.
@@ -227,6 +222,11 @@ bool has_own_size(const Case& it, const Explanation& explanation) {
 
 }  // namespace
 
+bool same_statistics(const Stats& x, const Stats& y) {
+  return x.finite == y.finite && x.zeros == y.zeros && x.min == y.min && x.max == y.max &&
+         x.norm == y.norm && x.min < x.max;
+}
+
 double carried_into(const Run& run, const Site& site) {
   double level = site.error_in;
   for (const Site* other : added_to_stream(run, site)) level = std::max(level, other->error);
@@ -240,7 +240,7 @@ double most_carried(const Run& run, const Site& site) {
 const Site* held_before(const Run& run, const Site& site) {
   for (const Site& other : run.sites) {
     if (&other == &site) break;
-    if (other.role == site.role && other.layer != site.layer && other.compared() &&
+    if (other.role == site.role && other.block != site.block && other.compared() &&
         same_statistics(other.comparison.b, site.comparison.b) &&
         !same_statistics(other.comparison.a, site.comparison.a))
       return &other;

@@ -18,6 +18,9 @@ inline constexpr double kStandsOut = 3;
 // of another size.
 bool worth_a_look(const Run& run, const Site& site);
 
+// Whether two sides hold the same values, as far as statistics tell.
+bool same_statistics(const Stats& x, const Stats& y);
+
 // An earlier step, of another layer, of which b seems to hold the same as of this one, and a does
 // not: their statistics are the same.
 const Site* held_before(const Run& run, const Site& site);

@@ -218,7 +218,7 @@ void explain_created(Run& run, const DiagnoseOptions& options, Insight& insight)
   std::vector<Task> tasks;
   std::size_t explained = 0, looks = 0;
   for (Site& site : run.sites) {
-    if (!site.bug()) continue;
+    if (!site.bug() || site.repeats) continue;
     const bool made_here = site.created || site.inputs.empty() || tasks.empty();
     // Where b is no number, the step that made it one has been told.
     const bool lost = site.is_lost() || std::ranges::any_of(site.inputs, [&](std::size_t input) {

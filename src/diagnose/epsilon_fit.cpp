@@ -160,7 +160,7 @@ std::optional<Matrix> sum_of(const Case& it, const std::vector<std::size_t>& inp
 
 Epsilons fit_epsilons(const Case& it) {
   const TokenRange at{it.a.first_token,
-                 std::min(it.a.tokens, tokens_held(it.run, it.site, kValuesRead))};
+                      std::min(it.a.tokens, tokens_held(it.run, it.site, kValuesRead))};
   std::vector<std::vector<std::size_t>> ways;
   for (const std::size_t input : it.site.inputs) ways.push_back({input});
   if (it.site.inputs.size() > 1) ways.push_back(it.site.inputs);

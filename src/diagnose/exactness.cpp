@@ -40,7 +40,7 @@ Twins twins_of(const Run& run, const Site& site) {
   if (!projects(site.role)) return twins;
   for (const Site& other : run.sites) {
     if (&other == &site || !projects(other.role) || !other.compared() ||
-        other.layer != site.layer || other.inputs != site.inputs || other.roundoff == 0)
+        other.block != site.block || other.inputs != site.inputs || other.roundoff == 0)
       continue;
     ++twins.count;
     twins.least = std::min(twins.least, other.error / other.roundoff);

@@ -73,7 +73,7 @@ std::optional<Expected> summed(const Run& run, const Site& site, const TokenRang
 
 std::optional<Expected> stream_summed(const Run& run, const Site& site, const TokenRange& at) {
   Site before;
-  before.layer = site.layer ? std::optional(*site.layer - 1) : std::nullopt;
+  before.block = site.block ? std::optional(*site.block - 1) : std::nullopt;
   return summed(
       run, site, at,
       {find_role(run, before, Role::layer_output), find_role(run, site, Role::attention_output),
@@ -108,6 +108,7 @@ std::optional<Expected> multiplied(const Run& run, const Site& site) {
 
 // Steps whose tokens are computed each by itself.
 std::optional<Expected> computed(const Run& run, const Site& site, const TokenRange& at) {
+  if (site.copy_of) return summed(run, site, at, {&run.sites[*site.copy_of]});
   switch (site.role) {
     case Role::value_final:
       return summed(run, site, at, {find_role(run, site, Role::value)});
@@ -148,6 +149,7 @@ std::optional<Expected> computed(const Run& run, const Site& site) {
 
 std::optional<Expected> expected_of(const Run& run, const Site& site) {
   if (!site.compared()) return std::nullopt;
+  if (site.copy_of) return computed(run, site);
   switch (site.role) {
     case Role::query_final:
     case Role::key_final:

@@ -201,7 +201,11 @@ void explain_by_ratio(const Run& run, const Site& site, Told& told) {
 
 Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site& site) {
   Told told;
+  // An expert behind a mistake gets other tokens, and nothing is known of which.
+  if (site.place_a.expert >= 0) return told;
   std::optional<Expected> expected = expected_of(run, site);
+  // Of a step that nothing is known of, what comes in accounts for anything.
+  if (!expected && site.role == Role::other) return told;
   if (!expected) {
     const double limit = most_carried(run, site);
     if (site.error > limit)

@@ -25,8 +25,8 @@ double median(std::vector<double>& values) {
 // The layer that all steps of which have got what the first mistake does to the stream.
 std::optional<int64_t> first_layer_behind(const Run& run) {
   const auto first = std::ranges::find_if(run.sites, &Site::bug);
-  return first == run.sites.end() || !first->layer ? std::nullopt
-                                                   : std::optional(*first->layer + 2);
+  return first == run.sites.end() || !first->block ? std::nullopt
+                                                   : std::optional(*first->block + 2);
 }
 
 // What is unrelated to a before a step and behind it.
@@ -94,7 +94,7 @@ double unrelated(const Site& site) { return unrelated(site.comparison.diff.cosin
 
 bool out_of_line(const Run& run, const Site& site) {
   const std::optional<int64_t> behind = first_layer_behind(run);
-  if (site.role == Role::other || site.inputs.empty() || !behind || site.layer < behind ||
+  if (site.role == Role::other || site.inputs.empty() || !behind || site.block < behind ||
       run.extent.tokens * run.extent.batch < kTokensInLine)
     return false;
   std::vector<Growth> others;
@@ -108,7 +108,7 @@ bool out_of_line(const Run& run, const Site& site) {
     if (is_norm(other.role)) stream = unrelated(other);
     if (&other == &site)
       own = {before, unrelated(other)};
-    else if (other.role == site.role && other.layer >= behind && other.layer != site.layer &&
+    else if (other.role == site.role && other.block >= behind && other.block != site.block &&
              other.compared() && before > 0 && unrelated(other) > 0)
       others.push_back({before, unrelated(other)});
   }

@@ -16,8 +16,8 @@
 #include "diagnose/expected.h"
 #include "diagnose/fit.h"
 #include "diagnose/growth.h"
+#include "diagnose/harmless.h"
 #include "diagnose/norms.h"
-#include "diagnose/routing.h"
 #include "tensor/sample.h"
 
 namespace tensordiff {
@@ -56,7 +56,6 @@ constexpr int kBitsLost =
 // What is no farther off than the noise before it agrees again, if it was off by far more.
 constexpr double kHealed = 2;
 constexpr double kVanished = 0.1;
-constexpr double kShareOfBudget = 1.0 / 3;  // That a token of its own may take.
 
 constexpr std::size_t kSample = 96;  // Scattered: each is a page to fetch.
 // Of every norm of a run, so no more than it takes: 8 tokens of 8192 features.
@@ -144,12 +143,17 @@ bool shrinks(const Site& site, const Extent& extent) {
   return a.ok() && b.ok() && shared_shrink(a.value(), b.value(), site.roundoff);
 }
 
+// Whether an error is so far from rounding that its structure tells something.
+bool is_loud(const Site& site) {
+  const double quiet = site.roundoff < kNarrow ? kQuietWide : kQuietRoundoffs;
+  return site.error > quiet * site.roundoff && site.error > kQuietGrowth * site.error_in;
+}
+
 // Why an error within the budget is no noise after all; empty where it is.
 std::string quiet_reason(const Site& site, const Extent& extent) {
   const Diff& diff = site.comparison.diff;
   if (shrinks(site, extent)) return "all its tokens are off to the same side";
-  if (site.error <= kQuietRoundoffs * site.roundoff || site.error <= kQuietGrowth * site.error_in)
-    return "";
+  if (!is_loud(site)) return "";
   const double count = static_cast<double>(std::max<uint64_t>(1, diff.compared));
   const double size = site.comparison.a.norm.value_or(0) / std::sqrt(count);
   const double scale = std::max(size, std::abs(diff.a_there.value_or(0)));
@@ -228,9 +232,7 @@ bool out_of_usual(const Run& run, const std::map<Role, double>& usual, const Sit
 // Sets the reason of a site that grows far more than the same step in other layers.
 void judge_by_layers(const Run& run, const std::map<Role, double>& usual, Site& site) {
   if (!site.reason.empty() || site.noise) return;
-  const double quiet = site.roundoff < kNarrow ? kQuietWide : kQuietRoundoffs;
-  const bool loud = site.error > quiet * site.roundoff && site.error > kQuietGrowth * site.error_in;
-  if (loud && out_of_usual(run, usual, site))
+  if (is_loud(site) && out_of_usual(run, usual, site))
     site.reason = "its error grows far more than at this step in other layers";
 }
 
@@ -270,18 +272,22 @@ void judge_by_replay(const Run& run, const std::map<Role, double>& usual, Site& 
     site.reason = "computed again from its own inputs it comes out otherwise";
 }
 
-// Tokens of a mixture of experts that another expert took over are noise, though they are far off.
-void forgive_rerouted(const Run& run, Site& site) {
-  if (site.reason.empty()) return;
-  const std::vector<uint64_t> tokens = rerouted_tokens(run, site, kShareOfBudget * site.budget);
-  if (tokens.empty()) return;
-  site.reason.clear();
-  site.note =
-      fmt::format("tokens {} come out as if they took other experts: near a tie rounding decides",
-                  ranges_text(tokens));
+// What both sides hold twice is judged once, whatever it is called.
+bool is_judged_before(const Run& run, Site& site) {
+  const Site* first = site.copy_of ? &run.sites[*site.copy_of] : nullptr;
+  site.repeats = first && same_statistics(first->comparison.b, site.comparison.b);
+  if (!site.repeats) return false;
+  site.error_in = first->error;
+  site.budget = first->budget;
+  site.roundoff = first->roundoff;
+  site.verdict = first->verdict;
+  site.reason = first->reason;
+  site.note = first->note;
+  return true;
 }
 
 void judge_one(Run& run, Site& site, const Before& before, bool against_weights) {
+  if (is_judged_before(run, site)) return;
   const Diff& diff = site.comparison.diff;
   bool clean = true, finite = !before.lost || !reads_stream(site.role);
   const bool cast = !site.reason.empty();
@@ -314,7 +320,7 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
     site.reason = inexact_reason(run, site, before.exactness);
   if (clean && !cast && !site.is_lost()) {
     judge_by_replay(run, before.usual, site);
-    forgive_rerouted(run, site);
+    forgive_harmless(run, site);
   }
   if (site.reason.empty() && !site.noise && against_weights)
     site.reason = "its own inputs and the weights give something else";

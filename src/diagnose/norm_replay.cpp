@@ -33,7 +33,7 @@ double own_fit(double roundoff) { return std::max(kOwnFitMin, kOwnRoundoffs * ro
 
 const Site* in_layer(const Run& run, std::optional<int64_t> layer, Role role) {
   for (const Site& site : run.sites)
-    if (site.role == role && site.layer == layer && site.compared()) return &site;
+    if (site.role == role && site.block == layer && site.compared()) return &site;
   return nullptr;
 }
 
@@ -44,15 +44,15 @@ struct NormSources {
 
 NormSources sources_of(const Run& run, const Site& site) {
   if (site.role == Role::mlp_norm) {
-    const auto last = site.layer ? std::optional(*site.layer - 1) : std::nullopt;
+    const auto last = site.block ? std::optional(*site.block - 1) : std::nullopt;
     return {find_role(run, site, Role::attention_norm),
             find_role(run, site, Role::attention_output), in_layer(run, last, Role::layer_output)};
   }
   std::optional<int64_t> last;
   for (const Site& other : run.sites)
-    if (other.layer && (!site.layer || *other.layer < *site.layer))
-      last = std::max(last.value_or(*other.layer), *other.layer);
-  if (!last || (site.layer && *last + 1 != *site.layer)) return {};
+    if (other.block && (!site.block || *other.block < *site.block))
+      last = std::max(last.value_or(*other.block), *other.block);
+  if (!last || (site.block && *last + 1 != *site.block)) return {};
   return {in_layer(run, last, Role::mlp_norm), in_layer(run, last, Role::mlp_output),
           in_layer(run, last, Role::layer_output)};
 }
@@ -340,9 +340,10 @@ void by_branch(const Run& run, const Site& site, const TokenRange& at, NormRepla
     if (!other.compared()) continue;
     if (other.role == Role::branch_norm) before = &other;
     const bool gives = other.role == Role::attention_output || other.role == Role::mlp_output;
-    if (gives && other.layer == site.layer) branch = &other;
+    if (gives && other.block == site.block) branch = &other;
   }
   if (!branch) return;
+  branch = as_read_by(run, branch, site);
   by_stream(run, site, branch, nullptr, at, best);
   by_stream(run, site, before, branch, at, best);
 }

@@ -9,7 +9,6 @@
 
 namespace tensordiff {
 
-
 // By how much the values of b are larger or smaller than those of a, all alike: in nearly every
 // token to the same side, and in the features on average far more than their spread explains. It
 // is found below the noise of single elements, which has no preferred side; weights that were

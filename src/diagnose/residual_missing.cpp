@@ -28,8 +28,8 @@ constexpr double kAloneMin = 1e-4;
 constexpr double kNotAlone = 0.1;  // What a norm of the branch alone leaves of a's.
 
 bool may_be_summed(const Case& it, const Site& other) {
-  const bool near_it = other.layer == it.site.layer ||
-                       (it.site.layer && other.layer == *it.site.layer - 1) || !other.layer;
+  const bool near_it = other.block == it.site.block ||
+                       (it.site.block && other.block == *it.site.block - 1) || !other.block;
   return &other != &it.site && other.compared() && other.role != Role::setting && near_it &&
          other.views.a.elements() == it.site.views.a.elements();
 }

@@ -20,6 +20,8 @@ constexpr double kCosineMin = 0.15;
 constexpr double kNoFactor = 0.5;  // Of the gap, what one factor leaves at least.
 constexpr double kPeakMax = 0.25;  // Of its energy, in one feature.
 constexpr uint64_t kFeaturesMin = 8;
+constexpr uint64_t kTokensMatched = 1024;  // Each is held against each.
+constexpr double kGapMatched = 0.5;        // Of its size: what is farther off is another token.
 constexpr std::size_t kRunMin = 3;  // So many next to each other, and no others, are a region.
 
 // Whether a token looks as if it were put together from other experts.
@@ -45,6 +47,13 @@ bool changed_places(const Matrix& a, const Matrix& b, uint64_t row, double limit
   return false;
 }
 
+// How many tokens of a layer may take another expert.
+double likely_turned(const Site& site, double tokens) {
+  // One token may always turn where types are narrow.
+  return std::max(std::min(kTurnedByError * site.error_in, kShareMax) * tokens,
+                  site.roundoff > kNarrow ? 1.0 : 0.0);
+}
+
 bool one_run(const std::vector<uint64_t>& tokens) {
   return tokens.size() >= kRunMin && tokens.back() - tokens.front() + 1 == tokens.size();
 }
@@ -59,10 +68,7 @@ std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double l
   if (!of_a.ok() || !of_b.ok() || !same_form(of_a.value(), of_b.value())) return {};
   const Matrix &a = of_a.value(), &b = of_b.value();
   if (a.features < kFeaturesMin) return {};
-  // One token may always turn where types are narrow.
-  const double likely =
-      std::max(std::min(kTurnedByError * site.error_in, kShareMax) * static_cast<double>(a.rows()),
-               site.roundoff > kNarrow ? 1.0 : 0.0);
+  const double likely = likely_turned(site, static_cast<double>(a.rows()));
   std::vector<uint64_t> tokens;
   for (uint64_t row = 0; row < a.rows(); ++row) {
     if (distance(a.row(row), b.row(row)) <= limit * norm(a.row(row))) continue;
@@ -71,6 +77,35 @@ std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double l
   }
   const bool few = static_cast<double>(tokens.size()) <= likely;
   return few && !one_run(tokens) ? tokens : std::vector<uint64_t>();
+}
+
+std::optional<double> left_as_sets(const Run& run, const Site& site, double limit) {
+  if (site.place_a.expert < 0 || !site.compared()) return std::nullopt;
+  const Result<Matrix> of_a = read_matrix(site.views.a, {}), of_b = read_matrix(site.views.b, {});
+  if (!of_a.ok() || !of_b.ok() || !same_form(of_a.value(), of_b.value())) return std::nullopt;
+  const Matrix &a = of_a.value(), &b = of_b.value();
+  if (a.rows() > kTokensMatched) return std::nullopt;
+  std::vector<bool> taken(a.rows());
+  double gaps = 0, sizes = 0, alone = 0;
+  for (uint64_t row = 0; row < b.rows(); ++row) {
+    double least = INFINITY;
+    uint64_t nearest = 0;
+    for (uint64_t other = 0; other < a.rows(); ++other) {
+      const double gap = distance(a.row(other), b.row(row));
+      if (!taken[other] && gap < least) least = gap, nearest = other;
+    }
+    const double size = norm(a.row(nearest));
+    if (least > std::min(limit, kGapMatched) * size) {
+      alone += 1;
+      continue;
+    }
+    taken[nearest] = true;
+    gaps += least * least, sizes += size * size;
+  }
+  const double tokens =
+      static_cast<double>(std::max(run.extent.tokens * run.extent.batch, a.rows()));
+  if (sizes == 0 || alone > likely_turned(site, tokens)) return std::nullopt;
+  return std::sqrt(gaps / sizes);
 }
 
 }  // namespace tensordiff

@@ -22,10 +22,15 @@ struct Beyond;  // compare/beyond.h
 
 struct Site {
   std::size_t pair = 0;     // Index of its row in the report.
-  std::size_t capture = 0;  // Its place in the file of a.
+  std::size_t capture = 0;  // Its place in the file of A.
+  std::size_t capture_b = 0;
   std::string name_a, name_b;
-  Place place_a, place_b;  // What these names tell.
-  std::optional<int64_t> layer;
+  Place place_a, place_b;        // What these names tell.
+  std::optional<int64_t> layer;  // As its name says.
+  // The repeated block that it is in, numbered over all lists of blocks: encoder layer 0 and
+  // decoder layer 0 are two.
+  std::optional<int64_t> block;
+  std::size_t list = 0;  // Which list that block is in.
   std::string stage;
   AlignedPair views;
   Comparison comparison;
@@ -33,6 +38,9 @@ struct Site {
 
   Role role = Role::other;
   std::vector<std::size_t> inputs;  // Indexes of sites, as far as they are in the dumps.
+  // An earlier site that holds the same in A: a container and its last module, dropout at rest.
+  std::optional<std::size_t> copy_of;
+  bool repeats = false;  // B holds the same there as well.
 
   double roundoff = 0;          // Of the coarser side, by its values rather than by its dtype.
   double error = 0;             // ‖b − a‖ / ‖a‖
@@ -63,10 +71,14 @@ struct Run {
 Role role_of(const Site& site);
 
 // Puts the sites in the order in which they were computed, and says which feed which. `order` names
-// tensors of a in that order; empty: by layers, stages and capture.
+// tensors of A in that order; empty: by capture, where a file has kept it, else by roles.
 Run make_run(std::vector<Site> sites, const std::vector<std::string>& order);
 
-// The site of a role in the layer of another; nothing where there is none.
+// What a step reads of those that hold the same as a source in A: the last before it, as dropout
+// behind a projection.
+const Site* as_read_by(const Run& run, const Site* source, const Site& reader);
+
+// The site of a role in the block of another, as that reads it; nothing where there is none.
 const Site* find_role(const Run& run, const Site& near, Role role);
 
 }  // namespace tensordiff

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "diagnose/graph/edges.h"
+#include "diagnose/graph/extent.h"
+#include "diagnose/graph/last_calls.h"
 #include "diagnose/site.h"
+#include "diagnose/toy_values.h"
 #include "naming/naming.h"
 #include "tensor/test_views.h"
 
@@ -49,14 +53,17 @@ TEST(Order, AProjectionReadsWhatAttentionDoesWhereHeadsAreMissing) {
   EXPECT_EQ(inputs_of(captured(names), "layers.0.attn.o_proj"), Names({"layers.0.attn.heads_out"}));
 }
 
-TEST(Order, AModuleReadsThoseInsideIt) {
+// What is inside a module that was dumped itself no longer counts. A module may add what came
+// before it.
+TEST(Order, AModuleReadsThoseInsideItAndWhatCameBefore) {
   const tensordiff::Run run =
       captured({"layers.0.attn.o_proj", "layers.0.attn", "layers.0.mlp.up_proj",
                 "layers.0.mlp.down_proj", "layers.0.mlp", "layers.0", "layers.1.mlp.down_proj"});
   EXPECT_EQ(inputs_of(run, "layers.0.attn"), Names({"layers.0.attn.o_proj"}));
   EXPECT_EQ(inputs_of(run, "layers.0.mlp"),
-            Names({"layers.0.mlp.up_proj", "layers.0.mlp.down_proj"}));
-  EXPECT_EQ(inputs_of(run, "layers.0").size(), 5U);
+            Names({"layers.0.attn", "layers.0.mlp.up_proj", "layers.0.mlp.down_proj"}));
+  EXPECT_EQ(inputs_of(run, "layers.0"), Names({"layers.0.attn", "layers.0.mlp"}));
+  EXPECT_EQ(inputs_of(run, "layers.1.mlp.down_proj"), Names({"layers.0"}));
 }
 
 // A block may add what attention gives and what the MLP gives at once.
@@ -74,7 +81,7 @@ TEST(Order, AnMlpReadsTheNormBeforeIt) {
   const std::string norm = "layers.0.pre_feedforward_layernorm";
   const std::string behind = "layers.0.post_attention_layernorm";
   EXPECT_EQ(inputs_of(captured({"layers.0.self_attn.o_proj", behind, norm}), norm),
-            Names({behind}));
+            Names({"layers.0.self_attn.o_proj", behind}));
 }
 
 // As in OLMo 2, where norms stand behind both branches.
@@ -118,6 +125,85 @@ TEST(Order, IsThatOfCaptureForABert) {
   const tensordiff::Run run = captured(names);
   EXPECT_EQ(order_of(run), names);
   EXPECT_EQ(inputs_of(run, "encoder.layer.1.attention.self.query"), Names({"encoder.layer.0"}));
+}
+
+// Every block of a network with an encoder and a decoder, or with stages, is one of its own.
+TEST(Order, KeepsListsOfBlocksApart) {
+  const Names names = {"encoder.block.0.layer.0.q",
+                       "encoder.block.0.layer.1.wi",
+                       "encoder.block.1.layer.0.q",
+                       "encoder.block.1.layer.1.wi",
+                       "encoder",
+                       "decoder.block.0.layer.0.q",
+                       "decoder.block.0.layer.1.k",
+                       "decoder.block.1.layer.0.q",
+                       "decoder.block.1.layer.1.k",
+                       "decoder"};
+  const tensordiff::Run run = captured(names);
+  EXPECT_EQ(order_of(run), names);
+  EXPECT_EQ(run.sites[0].block, run.sites[1].block);
+  EXPECT_EQ(*run.sites[0].block + 1, run.sites[2].block);
+  EXPECT_NE(run.sites[0].block, run.sites[5].block);
+  EXPECT_GT(*run.sites[5].block, *run.sites[3].block + 1);
+  // Cross attention may read all that the encoder gave.
+  EXPECT_EQ(inputs_of(run, "decoder.block.0.layer.1.k"),
+            Names({"encoder", "decoder.block.0.layer.0.q"}));
+}
+
+// A module that is called again has one entry: where it was called first, with what it gave last.
+TEST(Order, PutsALastCallBeforeTheContainerThatGivesTheSame) {
+  const Names names = {"layer1.0.bn1", "layer1.0.relu",  "layer1.0.conv2", "layer1.0.bn2",
+                       "layer1.0",     "layer1.1.conv1", "layer1.1.bn1",   "layer1.1"};
+  std::vector<Site> sites;
+  const std::vector<Place> places = read_places(names);
+  for (const std::string& name : names) {
+    Site site;
+    site.pair = site.capture = sites.size();
+    site.name_a = site.name_b = name;
+    site.place_a = site.place_b = places[sites.size()];
+    site.views.a = site.views.b = noise_view({4, 8}, 1);
+    site.comparison.status = Status::equal;
+    const double own = name == "layer1.0" ? 1 : static_cast<double>(sites.size());
+    site.comparison.a.min = -own, site.comparison.a.max = own;
+    sites.push_back(std::move(site));
+  }
+  const tensordiff::Run run = make_run(std::move(sites), {});
+  EXPECT_EQ(order_of(run), Names({"layer1.0.bn1", "layer1.0.conv2", "layer1.0.bn2", "layer1.0.relu",
+                                  "layer1.0", "layer1.1.conv1", "layer1.1.bn1", "layer1.1"}));
+  EXPECT_EQ(run.sites[4].copy_of, 3U);
+}
+
+// One activation that is called twice: what its entry holds is a function of the second norm.
+TEST(Order, PutsALastCallBehindWhatItIsAFunctionOf) {
+  const Names names = {"block.norm1", "block.act", "block.conv1", "block.norm2", "block.conv2"};
+  std::vector<Site> sites;
+  for (const std::string& name : names) {
+    Site site;
+    site.pair = site.capture = sites.size();
+    site.name_a = site.name_b = name;
+    site.views.a = site.views.b = noise_view({4, 8}, static_cast<unsigned>(sites.size()));
+    site.comparison.status = Status::equal;
+    sites.push_back(std::move(site));
+  }
+  Values relu = random_values(32, 7);
+  sites[3].views.a = view_of({4, 8}, relu, DType::f32);
+  for (double& value : relu) value = std::max(value, 0.0);
+  sites[1].views.a = view_of({4, 8}, relu, DType::f32);
+  move_last_calls(sites);
+  Names order;
+  for (const Site& site : sites) order.push_back(site.name_a);
+  EXPECT_EQ(order,
+            Names({"block.norm1", "block.conv1", "block.norm2", "block.act", "block.conv2"}));
+}
+
+TEST(Order, KnowsTheTokensOfARun) {
+  const tensordiff::Run run = captured({"layers.0.q", "layers.0", "layers.1.q", "layers.1"});
+  EXPECT_EQ(extent_of(run.sites).tokens, 4U);
+}
+
+TEST(Order, KnowsRolesAsAHint) {
+  EXPECT_EQ(sources_of(Role::query), (std::vector<std::vector<Role>>{{Role::attention_norm}}));
+  EXPECT_TRUE(sources_of(Role::other).empty());
 }
 
 }  // namespace

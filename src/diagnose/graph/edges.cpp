@@ -1,0 +1,176 @@
+// A step reads what was computed before it; names and values tell how much of that.
+//
+// Without more knowledge a step may read what came before it in each module that it is in: the
+// outputs of earlier modules, of which those inside no longer count. Of a list of layers the last
+// one stands for those before. A container reads what is inside it, and what holds the same as an
+// earlier step is that step. Where the roles of a transformer are known, they narrow this down.
+
+#include "diagnose/graph/edges.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "diagnose/graph/module_tree.h"
+
+namespace tensordiff {
+
+std::vector<std::vector<Role>> sources_of(Role role) {
+  switch (role) {
+    case Role::query:
+    case Role::key:
+    case Role::value:
+    case Role::fused_qkv:
+      return {{Role::attention_norm}};
+    case Role::query_final:
+      return {{Role::query, Role::fused_qkv}};
+    case Role::key_final:
+      return {{Role::key, Role::fused_qkv}};
+    case Role::value_final:
+      return {{Role::value, Role::fused_qkv}};
+    case Role::attention_heads:
+      return {{Role::query_final, Role::query, Role::fused_qkv},
+              {Role::key_final, Role::key, Role::fused_qkv},
+              {Role::value_final, Role::value, Role::fused_qkv}};
+    case Role::attention_output:
+      return {{Role::attention_heads, Role::query_final, Role::query, Role::fused_qkv},
+              {Role::attention_heads, Role::key_final, Role::key, Role::fused_qkv},
+              {Role::attention_heads, Role::value_final, Role::value, Role::fused_qkv}};
+    case Role::mlp_norm:
+      return {{Role::branch_norm, Role::attention_output}};
+    case Role::gate:
+    case Role::up:
+      // Without a norm of its own an MLP reads the one behind attention, or, beside it, its norm.
+      return {{Role::mlp_norm, Role::branch_norm, Role::attention_norm}};
+    case Role::activation:
+      return {{Role::up, Role::gate}};
+    case Role::mlp_output:
+      return {{Role::activation, Role::up, Role::mlp_norm}, {Role::up, Role::mlp_norm}};
+    case Role::layer_output:
+      return {{Role::mlp_output}, {Role::attention_output}};
+    default:
+      return {};
+  }
+}
+
+namespace {
+
+// The steps that read what the residual stream has at that point: all that was added to it before.
+bool reads_stream(Role role) { return is_norm(role) || role == Role::layer_output; }
+
+class Edges {
+ public:
+  explicit Edges(std::vector<Site>& sites) : sites_(sites), tree_(sites) {}
+
+  std::vector<std::size_t> inputs_of(std::size_t index) const {
+    std::vector<std::size_t> in;
+    if (sites_[index].role == Role::setting) return in;
+    const std::size_t module = tree_.module_of(index);
+    for (const std::size_t inner : tree_[module].inside) add_outputs(inner, index, in);
+    if (in.empty() && sites_[index].place_a.staged) add_sources(index, in);
+    if (in.empty() && !reads_stream(sites_[index].role) && has_sources(index))
+      add_sources(index, in);
+    if (in.empty() || !tree_[module].inside.empty()) add_before(module, index, in);
+    std::ranges::sort(in);
+    in.erase(std::unique(in.begin(), in.end()), in.end());
+    return in;
+  }
+
+ private:
+  // What a module gave before a step; what its parts gave, where it was not dumped itself.
+  void add_outputs(std::size_t module, std::size_t before, std::vector<std::size_t>& in) const {
+    const std::size_t had = in.size();
+    for (const std::size_t site : tree_[module].outputs)
+      if (site < before && counts(site)) in.push_back(site);
+    if (in.size() > had) return;
+    for (const std::size_t inner : tree_[module].inside) add_outputs(inner, before, in);
+  }
+
+  // What was computed before a module, in each of those that contain it.
+  void add_before(std::size_t module, std::size_t before, std::vector<std::size_t>& in) const {
+    for (; module != Module::kRoot; module = tree_[module].parent) {
+      std::optional<std::size_t> last;  // Of the list that the module is in.
+      for (const std::size_t other : tree_[tree_[module].parent].inside) {
+        if (other == module) continue;
+        const bool listed = tree_[other].repeated && tree_[module].repeated &&
+                            tree_[other].stem == tree_[module].stem;
+        if (!listed)
+          add_outputs(other, before, in);
+        else if (*tree_[other].number < *tree_[module].number &&
+                 (!last || *tree_[other].number > *tree_[*last].number))
+          last = other;
+      }
+      if (last) add_outputs(*last, before, in);
+    }
+  }
+
+  // Whether roles may be believed: between the source and the step there is no other norm, and
+  // nothing unknown, but for what is in the same branch of the block as the step.
+  bool has_sources(std::size_t index) const {
+    std::vector<std::size_t> in;
+    add_sources(index, in);
+    if (in.empty()) return false;
+    const std::size_t parent = tree_[tree_.module_of(index)].parent;
+    const bool of_one_branch = parent != Module::kRoot && !tree_[parent].repeated;
+    for (std::size_t i = std::ranges::max(in) + 1; i < index; ++i) {
+      if (of_one_branch && tree_.contains(parent, tree_.module_of(i))) continue;
+      const Role step = sites_[i].place_a.step;
+      if (is_norm(step) || step == Role::other) return false;
+    }
+    return true;
+  }
+
+  void add_sources(std::size_t index, std::vector<std::size_t>& in) const {
+    const Site& site = sites_[index];
+    for (const std::vector<Role>& alternatives : sources_of(site.role)) {
+      for (const Role role : alternatives) {
+        const std::size_t before = in.size();
+        for (std::size_t i = 0; i < index; ++i)
+          if (sites_[i].role == role && sites_[i].block == site.block) in.push_back(i);
+        if (in.size() == before) continue;
+        // It may be the norm of what attention adds to the stream, which is read with it.
+        if (role == Role::branch_norm) add_last_output(index, in);
+        break;
+      }
+    }
+  }
+
+  // What the last block before that of a step gave.
+  void add_last_output(std::size_t index, std::vector<std::size_t>& in) const {
+    for (std::size_t i = index; i-- > 0;) {
+      if (sites_[i].role != Role::layer_output || sites_[i].block == sites_[index].block) continue;
+      in.push_back(i);
+      return;
+    }
+  }
+
+  bool counts(std::size_t site) const {
+    return sites_[site].role != Role::setting && sites_[site].compared();
+  }
+
+  const std::vector<Site>& sites_;
+  const ModuleTree tree_;
+};
+
+}  // namespace
+
+void find_inputs(std::vector<Site>& sites) {
+  const Edges edges(sites);
+  for (std::size_t i = 0; i < sites.size(); ++i) sites[i].inputs = edges.inputs_of(i);
+}
+
+void find_copies(std::vector<Site>& sites) {
+  std::map<std::tuple<double, double, double, double, uint64_t>, std::size_t> seen;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    sites[i].copy_of.reset();
+    const Stats& a = sites[i].comparison.a;
+    if (!sites[i].compared() || sites[i].role == Role::setting || !(a.min < a.max)) continue;
+    const auto key = std::tuple(a.min.value_or(0), a.max.value_or(0), a.mean.value_or(0),
+                                a.norm.value_or(0), a.finite);
+    const auto [last, fresh] = seen.try_emplace(key, i);
+    if (!fresh) sites[i].copy_of = last->second;
+    last->second = i;
+  }
+}
+
+}  // namespace tensordiff

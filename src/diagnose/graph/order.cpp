@@ -1,0 +1,163 @@
+// In which order the steps of a run were computed.
+//
+// Hooks fire as modules finish, so the order of capture holds where a file has kept it: nothing
+// stands before what it contains. Where there are no containers, layers must ascend and no role may
+// stand before what feeds it. Else that of a transformer layer holds.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+#include "diagnose/graph/edges.h"
+#include "diagnose/graph/extent.h"
+#include "diagnose/graph/last_calls.h"
+#include "diagnose/graph/module_tree.h"
+#include "diagnose/site.h"
+
+namespace tensordiff {
+namespace {
+
+// The share of names that must agree with an order. That of the alphabet, which knows nothing of
+// it, gets half of them right; some names mean something else, and some modules are called again
+// later.
+constexpr double kInOrder = 0.75;
+
+// 0 before the layers, 1 in them or between them, 2 after them.
+int phase_of(const Site& site, std::size_t first_layered, std::size_t last_layered) {
+  if (site.block) return 1;
+  if (site.role == Role::final_norm || site.role == Role::logits) return 2;
+  if (site.role == Role::embedding) return 0;
+  if (site.capture < first_layered) return 0;
+  return site.capture < last_layered ? 1 : 2;
+}
+
+// Whether containers stand behind what they contain; nothing where there are none.
+std::optional<bool> containers_behind(const std::vector<Site>& sites, std::size_t Site::*capture) {
+  const ModuleTree tree(sites);
+  double behind = 0, all = 0;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    std::size_t at = tree[tree.module_of(i)].parent;
+    while (at != Module::kRoot && tree[at].outputs.empty()) at = tree[at].parent;
+    if (at == Module::kRoot) continue;
+    all += 1;
+    behind += sites[i].*capture < sites[tree[at].outputs[0]].*capture;
+  }
+  return all == 0 ? std::nullopt : std::optional(behind >= kInOrder * all);
+}
+
+// Whether the file of A has its steps as they were computed: in each list layer after layer,
+// nothing before what feeds it, and not merely in the order of the alphabet.
+bool captured_in_order(const std::vector<Site>& sites) {
+  std::vector<const Site*> steps;
+  for (const Site& site : sites)
+    if (site.block) steps.push_back(&site);
+  std::ranges::sort(steps, {}, &Site::capture);
+  if (std::ranges::is_sorted(steps, {}, &Site::name_a)) return false;
+  std::map<std::size_t, int64_t> last;  // Of each list.
+  for (const Site* step : steps) {
+    const auto [block, fresh] = last.try_emplace(step->list, *step->block);
+    if (*step->block < block->second) return false;
+    block->second = *step->block;
+  }
+  std::map<std::pair<int64_t, Role>, std::size_t> first;
+  for (const Site* step : steps) first.emplace(std::pair(*step->block, step->role), step->capture);
+  double in_order = 0, all = 0;
+  for (const Site* step : steps) {
+    for (const std::vector<Role>& alternatives : sources_of(step->role)) {
+      bool earlier = false, later = false;
+      for (const Role role : alternatives) {
+        const auto source = first.find({*step->block, role});
+        if (source != first.end()) (source->second > step->capture ? later : earlier) = true;
+      }
+      // The activation of a gate may be computed before what it is multiplied with.
+      in_order += earlier;
+      all += earlier || later;
+    }
+  }
+  return in_order >= kInOrder * all;
+}
+
+void sort_by_roles(std::vector<Site>& sites) {
+  std::size_t first_layered = SIZE_MAX, last_layered = 0;
+  for (const Site& site : sites) {
+    if (!site.block) continue;
+    first_layered = std::min(first_layered, site.capture);
+    last_layered = std::max(last_layered, site.capture);
+  }
+  const bool as_captured = captured_in_order(sites);
+  std::ranges::stable_sort(sites, {}, [&](const Site& site) {
+    const int phase = phase_of(site, first_layered, as_captured ? last_layered : 0);
+    const int rank = phase == 1 && as_captured ? 0 : static_cast<int>(site.role);
+    // Steps between blocks, such as those between the stages of a network, are where they were.
+    const int64_t block = as_captured ? 0 : site.block.value_or(0);
+    return std::tuple(phase, block, rank, site.capture);
+  });
+}
+
+// By the file of either side that has kept the order. Says whether one has.
+bool sort_by_capture(std::vector<Site>& sites) {
+  for (const auto capture : {&Site::capture, &Site::capture_b}) {
+    if (containers_behind(sites, capture) != true) continue;
+    std::ranges::stable_sort(sites, {}, capture);
+    move_last_calls(sites);
+    return true;
+  }
+  return false;
+}
+
+void sort_by_names(std::vector<Site>& sites, const std::vector<std::string>& order) {
+  std::map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < order.size(); ++i) places.emplace(order[i], i);
+  std::ranges::stable_sort(sites, {}, [&](const Site& site) {
+    const auto place = places.find(site.name_a);
+    return place == places.end() ? order.size() : place->second;
+  });
+}
+
+}  // namespace
+
+Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
+  Run run;
+  std::size_t weights = 0, layered = 0;
+  for (Site& site : sites) {
+    if (!site.layer) site.layer = site.place_a.layer_number();
+    site.role = role_of(site);
+    weights += site.place_a.parameter != Param::none;
+    layered += site.layer.has_value();
+  }
+  number_blocks(sites);
+  const bool ordered = layered > 0 || containers_behind(sites, &Site::capture) == true;
+  run.activations = !order.empty() || (ordered && 2 * weights < sites.size());
+  if (!order.empty())
+    sort_by_names(sites, order);
+  else if (run.activations && !sort_by_capture(sites))
+    sort_by_roles(sites);
+  if (run.activations) {
+    number_blocks(sites);
+    find_copies(sites);
+    find_inputs(sites);
+    run.extent = extent_of(sites);
+  }
+  run.sites = std::move(sites);
+  return run;
+}
+
+const Site* as_read_by(const Run& run, const Site* source, const Site& reader) {
+  for (const Site& site : run.sites) {
+    if (&site == &reader) break;
+    if (source && site.compared() && site.copy_of && &run.sites[*site.copy_of] == source)
+      source = &site;
+  }
+  return source;
+}
+
+const Site* find_role(const Run& run, const Site& near, Role role) {
+  for (const Site& site : run.sites)
+    if (site.role == role && site.block == near.block && site.compared())
+      return as_read_by(run, &site, near);
+  return nullptr;
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,68 @@
+#include "diagnose/harmless.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "diagnose/carried.h"
+#include "diagnose/fit.h"
+#include "diagnose/routing.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr double kShareOfBudget = 1.0 / 3;  // That a token of its own may take.
+
+// Tokens of a mixture of experts that another expert took over are noise, though they are far off.
+void forgive_rerouted(const Run& run, Site& site) {
+  if (site.reason.empty()) return;
+  const std::vector<uint64_t> tokens = rerouted_tokens(run, site, kShareOfBudget * site.budget);
+  if (tokens.empty()) return;
+  site.reason.clear();
+  site.note =
+      fmt::format("tokens {} come out as if they took other experts: near a tie rounding decides",
+                  ranges_text(tokens));
+}
+
+// Which token of an expert stands first depends on the rank of that expert among those of the
+// token, so that its tokens are a set.
+void forgive_order_in_expert(const Run& run, Site& site) {
+  const std::optional<double> left =
+      site.reason.empty() ? std::nullopt : left_as_sets(run, site, site.budget);
+  if (!left) return;
+  site.reason.clear();
+  site.note = "the expert gets the same tokens in another order: near a tie rounding decides";
+  site.error = *left;
+}
+
+// One side may compute in one step what the other does in two, as a norm folded into a convolution:
+// then it holds the same in both places, and behind the second the two agree.
+bool is_folded(const Run& run, const Site& site) {
+  const auto index = static_cast<std::size_t>(&site - run.sites.data());
+  for (std::size_t i = index + 1; i < run.sites.size(); ++i) {
+    const Site& next = run.sites[i];
+    if (std::ranges::find(next.inputs, index) == next.inputs.end()) continue;
+    const bool agrees = next.compared() && next.error <= site.budget;
+    return agrees && (same_statistics(site.comparison.a, next.comparison.a) !=
+                      same_statistics(site.comparison.b, next.comparison.b));
+  }
+  return false;
+}
+
+void forgive_folded(const Run& run, Site& site) {
+  if (site.reason.empty() || !is_folded(run, site)) return;
+  site.reason.clear();
+  site.note = "one side computes this step and the next in one: behind them the two agree";
+  site.error = site.error_in;
+}
+
+}  // namespace
+
+void forgive_harmless(const Run& run, Site& site) {
+  forgive_rerouted(run, site);
+  forgive_order_in_expert(run, site);
+  forgive_folded(run, site);
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,71 @@
+// Differences that are far beyond rounding and no mistake.
+
+#include "diagnose/harmless.h"
+
+#include <gtest/gtest.h>
+
+#include "compare/compare.h"
+#include "diagnose/diagnose.h"
+#include "diagnose/toy_values.h"
+#include "naming/naming.h"
+
+namespace tensordiff {
+namespace {
+
+struct Held {
+  std::string name;
+  Values a, b;
+};
+
+// The names that were called a bug, of steps of 16 tokens that come in this order.
+std::string alarms(const std::vector<Held>& held) {
+  std::vector<std::string> names;
+  for (const Held& each : held) names.push_back(each.name);
+  const std::vector<Place> places = read_places(names);
+  std::vector<Site> sites;
+  for (const Held& each : held) {
+    Site site;
+    site.pair = site.capture = site.capture_b = sites.size();
+    site.name_a = site.name_b = each.name;
+    site.place_a = site.place_b = places[sites.size()];
+    site.views.a = view_of({16, each.a.size() / 16}, each.a, DType::f32);
+    site.views.b = view_of({16, each.b.size() / 16}, each.b, DType::f32);
+    site.comparison = compare(site.views, {}).value();
+    sites.push_back(std::move(site));
+  }
+  std::string told;
+  for (const Outcome& outcome : diagnose(sites, {}).outcomes)
+    if (outcome.verdict == Verdict::bug) told += names[outcome.pair] + " ";
+  return told;
+}
+
+TEST(Harmless, ANormFoldedIntoAConvolution) {
+  const Values in = random_values(16 * 24, 1), conv = random_values(16 * 24, 2);
+  const Values norm = random_values(16 * 24, 3), out = random_values(16 * 24, 4);
+  const auto steps = [&](const Values& of_b, const Values& behind) {
+    return std::vector<Held>{{"layer1.0.act", in, in},
+                             {"layer1.0.conv1", conv, of_b},
+                             {"layer1.0.bn1", norm, behind},
+                             {"layer1.0", out, out}};
+  };
+  EXPECT_EQ(alarms(steps(norm, norm)), "");
+  // Another convolution that the norm does not undo, and one that is no fold.
+  EXPECT_EQ(alarms(steps(out, out)), "layer1.0.conv1 layer1.0.bn1 ");
+  EXPECT_EQ(alarms(steps(out, norm)), "layer1.0.conv1 ");
+}
+
+TEST(Harmless, TheTokensOfAnExpertAreASet) {
+  const Values in = random_values(16 * 24, 1), out = random_values(16 * 24, 2);
+  Values turned = out;
+  std::rotate(turned.begin(), turned.begin() + 5 * 24, turned.end());
+  const auto steps = [&](const std::string& name) {
+    return std::vector<Held>{{"model.layers.0.input_layernorm", in, in},
+                             {name, out, turned},
+                             {"model.layers.0", in, in}};
+  };
+  EXPECT_EQ(alarms(steps("model.layers.0.mlp.experts.1.up_proj")), "");
+  EXPECT_EQ(alarms(steps("model.layers.0.mlp.up_proj")), "model.layers.0.mlp.up_proj ");
+}
+
+}  // namespace
+}  // namespace tensordiff

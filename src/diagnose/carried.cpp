@@ -348,16 +348,17 @@ Outgrown outgrown_tokens(const Run& run, const Site& site) {
   // An MLP makes another direction of another size.
   if (site.role == Role::mlp_output)
     for (double& each : in) each = std::max(each, input.error);
-  std::size_t ordinary = 0, near_before = 0;
+  std::size_t ordinary = 0, near_before = 0, told = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const double level = std::max(usual * in[i], site.budget);
     const bool beyond = out[i] > std::max(kFarApart, kOutgrown * level);
     if (beyond) result.tokens.push_back(i);
+    told += beyond && level < kNearMost;
     near_before += beyond && level < kNearMost && out[i] > kUnrelated;
     ordinary += out[i] <= kOrdinary * level;
   }
   const std::size_t many = result.tokens.size();
-  result.all = static_cast<double>(many) >= kMostTokens * static_cast<double>(out.size());
+  result.all = static_cast<double>(told) >= kMostTokens * static_cast<double>(out.size());
   // A part stands out only where the others are as they should be, and where it was right before.
   const std::size_t fewest = site.role == Role::mlp_output ? kPartMinOfMlp : 1;
   const bool part = many >= fewest && 2 * many <= out.size() && many + ordinary >= out.size() &&

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compare/compare.h"
+#include "compare/comparison.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/toy_values.h"
 #include "naming/naming.h"

@@ -77,13 +77,21 @@ class Edges {
   }
 
  private:
-  // What a module gave before a step; what its parts gave, where it was not dumped itself.
+  // What a module gave before a step. Of one that was not dumped itself, what its last part gave,
+  // and those before where that only holds what is elsewhere, too; of a list all, as of experts.
   void add_outputs(std::size_t module, std::size_t before, std::vector<std::size_t>& in) const {
     const std::size_t had = in.size();
     for (const std::size_t site : tree_[module].outputs)
       if (site < before && counts(site)) in.push_back(site);
     if (in.size() > had) return;
-    for (const std::size_t inner : tree_[module].inside) add_outputs(inner, before, in);
+    const std::vector<std::size_t>& inside = tree_[module].inside;
+    for (std::size_t i = inside.size(); i-- > 0;) {
+      const std::size_t last = in.size();
+      add_outputs(inside[i], before, in);
+      const bool own = std::any_of(in.begin() + static_cast<std::ptrdiff_t>(last), in.end(),
+                                   [&](std::size_t site) { return !sites_[site].copy_of; });
+      if (own && !tree_[inside[i]].repeated) return;
+    }
   }
 
   // What was computed before a module, in each of those that contain it.

@@ -23,7 +23,7 @@ tensordiff::Run captured(const Names& names) {
     site.pair = site.capture = sites.size();
     site.name_a = site.name_b = name;
     site.place_a = site.place_b = places[sites.size()];
-    site.views.a = site.views.b = noise_view({4, 8}, 1);
+    site.views.a = site.views.b = noise_view({4, 8}, static_cast<unsigned>(sites.size()));
     site.comparison.status = Status::equal;
     sites.push_back(std::move(site));
   }
@@ -161,7 +161,7 @@ TEST(Order, PutsALastCallBeforeTheContainerThatGivesTheSame) {
     site.pair = site.capture = sites.size();
     site.name_a = site.name_b = name;
     site.place_a = site.place_b = places[sites.size()];
-    site.views.a = site.views.b = noise_view({4, 8}, 1);
+    site.views.a = site.views.b = noise_view({4, 8}, static_cast<unsigned>(sites.size()));
     site.comparison.status = Status::equal;
     const double own = name == "layer1.0" ? 1 : static_cast<double>(sites.size());
     site.comparison.a.min = -own, site.comparison.a.max = own;

@@ -208,10 +208,8 @@ std::vector<Site> sites_of(const Report& report, const Matching& matching,
     site.pair = i;
     site.capture = matching.pairs[i].a;
     site.capture_b = matching.pairs[i].b;
-    site.name_a = row.a.name;
-    site.name_b = row.b.name;
-    site.place_a = row.a.place;
-    site.place_b = row.b.place;
+    site.name_a = row.a.name, site.name_b = row.b.name;
+    site.place_a = row.a.place, site.place_b = row.b.place;
     site.layer = row.layer;
     site.stage = row.stage;
     site.views = std::move(aligned[i].views);

@@ -22,7 +22,6 @@ class TraceWriter:
         self._observer = observer
         self.calls: list[dict[str, Any]] = []
         self.tensors: list[dict[str, Any]] = []
-        self.notes: list[str] = []
         self._parameters: dict[int, str] = {}
         self._facts: list[dict[str, Any]] = []
         self._read_parameters(observer.model)

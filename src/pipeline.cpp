@@ -6,7 +6,6 @@
 #include <atomic>
 #include <map>
 
-#include "align/whole.h"
 #include "analyze/analysis.h"
 #include "base/parallel.h"
 #include "base/text.h"
@@ -14,7 +13,10 @@
 #include "compare/tolerance_rules.h"
 #include "diagnose/input_notes.h"
 #include "diagnose/noise.h"
+#include "dumps/layout.h"
+#include "dumps/tokens.h"
 #include "formats/trace_file.h"
+#include "match/checkpoint.h"
 #include "match/filter.h"
 #include "match/ranks.h"
 #include "match/state_dicts.h"
@@ -22,6 +24,7 @@
 #include "report/auxiliary.h"
 #include "report/conversion.h"
 #include "report/layout_notes.h"
+#include "report/unpaired.h"
 #include "report/wording.h"
 
 namespace tensordiff {
@@ -34,13 +37,6 @@ Side side_of(const Catalog& catalog) {
 
 LayoutOptions layout_of(const Request& request) {
   return {request.align, request.dims, !request.shape_only};
-}
-
-TensorId id_of(const Tensor& tensor, const std::optional<Section>& section = {}) {
-  std::string name = tensor.name;
-  if (section) name += fmt::format("[{}]", section->label);
-  return {std::move(name), tensor.view.dtype, tensor.view.shape,
-          tensor.fault,    tensor.place,      tensor.made_from};
 }
 
 // Makes whole tensors of what several ranks hold, and says so.
@@ -150,26 +146,6 @@ std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const 
   return rows;
 }
 
-std::vector<Report::Unpaired> unpaired(const Catalog& catalog, const Catalog& other,
-                                       const std::vector<Leftover>& which, bool with_stats) {
-  std::vector<Report::Unpaired> rows(which.size());
-  for_each_index(which.size(), [&](std::size_t i) {
-    const Tensor& tensor = catalog.tensors[which[i].tensor];
-    rows[i].id = id_of(tensor);
-    rows[i].layer_absent = which[i].layer_absent;
-    if (which[i].nearest) rows[i].nearest = other.tensors[*which[i].nearest].name;
-    rows[i].likeness = which[i].likeness;
-    rows[i].why = which[i].why;
-    if (!with_stats || !tensor.fault.empty()) return;
-    Result<Stats> stats = statistics(all_shards_of(tensor));
-    if (stats.ok())
-      rows[i].stats = std::move(stats).value();
-    else
-      rows[i].id.fault = stats.error().message();
-  });
-  return rows;
-}
-
 // The first pair in display order that is not close.
 std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows) {
   for (const PairRow& row : rows) {
@@ -185,8 +161,9 @@ std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows
 Result<std::map<std::size_t, double>> noise_levels(const Request& request, const Catalog& a) {
   std::map<std::size_t, double> levels;
   if (request.noise.empty() && !request.noise_run) return levels;
-  const Catalog noise =
+  Catalog noise =
       request.noise_run ? *request.noise_run : TRY(open_model(request.noise, request.open));
+  TRY(arrange(noise, request.layout));
   const Matching matching = TRY(match(a, noise, request.match));
   const Sides sides = sides_of(a, noise, matching, layout_of(request));
   for (const Pair& pair : matching.pairs) {
@@ -290,6 +267,8 @@ std::vector<Answer> analyses_of(const Request& request, const Pairing& pairing,
 Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& request) {
   Pairing pairing;
   pairing.alone = !b;
+  // Read dumps of other programs as what they are; facts are no tensors from here on.
+  std::vector<std::string> notes = TRY(arrange(a, b, request.layout));
   const NameFilter filter = TRY(NameFilter::make(request.paths, request.ignore_regex));
   const std::size_t offered_a = a.tensors.size(), offered_b = b ? b->tensors.size() : 0;
   TRY(filter.apply(a));
@@ -300,6 +279,7 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
 
   // Make whole tensors of what lies on several ranks; how they fit together is for align().
   Report& report = pairing.report;
+  report.notes = std::move(notes);
   pairing.b = b ? std::move(*b) : a;
   pairing.a = std::move(a);
   report.a = side_of(pairing.a);
@@ -315,6 +295,8 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   if (!pairing.alone) note_mixed_kinds(pairing.a, pairing.b, report.notes);
   if (!pairing.alone) report.metadata = list_metadata_changes(pairing.a, pairing.b);
   TRY(gather(request.tp, pairing.a, pairing.b, report));
+  // Rows of dumps are tokens: take those that both sides have.
+  if (!pairing.alone && !request.shape_only) line_up_tokens(pairing.a, pairing.b, report.notes);
   // Weights are paired with weights, and of several state dicts one is meant.
   if (!pairing.alone)
     for (std::string& note : set_aside(pairing.a, pairing.b, !request.shape_only))
@@ -332,8 +314,11 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
         conversion_of(sides_of(pairing.a, pairing.b, matching, layout_of(request)));
   report.notes.insert(report.notes.end(), matching.notes.begin(), matching.notes.end());
   report.pairs = rows_for(matching, pairing.a, pairing.b);
-  report.only_a = unpaired(pairing.a, pairing.b, matching.only_a, request.unpaired_stats);
-  report.only_b = unpaired(pairing.b, pairing.a, matching.only_b, request.unpaired_stats);
+  // What only one of two dumps has was not dumped by the other: coverage, and no difference.
+  const UnpairedOptions how{request.unpaired_stats,
+                            !request.require_all && are_dumps(pairing.a, pairing.b)};
+  report.only_a = unpaired_rows(pairing.a, pairing.b, matching.only_a, how);
+  report.only_b = unpaired_rows(pairing.b, pairing.a, matching.only_b, how);
   if (!pairing.alone) list_auxiliary(pairing.a, pairing.b, matching, report);
   return pairing;
 }

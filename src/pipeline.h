@@ -30,6 +30,7 @@ struct Request {
   std::string a;
   std::string b;  // Empty: each tensor of a is compared with each other.
   OpenOptions open;
+  std::string layout;  // Of dumps: the name of one, "none", or "" for what is recognised.
   MatchOptions match;
   AlignOptions align;
   std::vector<DimsOf> dims;  // The last one that names a pair replaces what would be inferred.
@@ -43,6 +44,7 @@ struct Request {
   std::string weights;  // The model that made the dumps, to compute steps again; empty: not given.
   std::vector<std::string> paths;  // Only tensors whose name starts so; `*` globs allowed.
   std::string ignore_regex;        // Not tensors whose name this finds.
+  bool require_all = false;        // Also of dumps, what only one side has is a difference.
   bool shape_only = false;         // Compare names, dtypes and shapes; read no elements.
   bool unpaired_stats = false;     // Statistics of unpaired tensors too.
   // Called from time to time with the bytes done and the bytes in all; may be empty.

@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 # A folder may include itself and what stands before it, never what stands after it.
-LAYERS = """base tensor naming packed formats match align convert layout compare diagnose analyze
-            report pipeline api serve cli""".split()
+LAYERS = """base tensor naming packed formats match align dumps convert layout compare diagnose
+            analyze report pipeline api serve cli""".split()
 # Neither of the two may include the other.
 STRANGERS = [{"formats", "match"}, {"diagnose", "analyze"}]
 # The public headers, in include/, which the sources that implement them include.
@@ -37,6 +37,10 @@ TESTED_BY = {
     "src/align/whole_test.cpp": "src/align/ stacked src/tensor/ shards",
     "src/compare/compare_test.cpp": "src/compare/ measure traversal ulp",
     "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference steps sums vector",
+    "src/dumps/layouts_test.cpp": """src/dumps/ flax forward_hook grammar hidden_states llama_cpp
+                                   module_hooks msprobe sglang_dumper tensorrt_llm
+                                   transformer_engine transformer_lens""",
+    "src/dumps/arrange_test.cpp": "src/dumps/ modules passes",
     "src/diagnose/carried_test.cpp": "src/diagnose/ case expected norm_replay",
     "src/diagnose/diagnosis_test.cpp": """src/diagnose/ attention attention_mask attention_scale
                                    axis_permutation block_permutation blocks cast diagnose fit

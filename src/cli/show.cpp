@@ -11,6 +11,7 @@
 #include "cli/tensor_facts.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
+#include "dumps/layout.h"
 #include "report/json_values.h"
 
 namespace tensordiff {
@@ -37,6 +38,11 @@ constexpr Option kOptions[] = {
     {"--find", "WHAT", "where elements are \">1e4\", \"<=-3\", \"=0\", nan or inf",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.find = TRY(parse_condition(text));
+       return {};
+     }},
+    {"--layout", "NAME", "how a dump was written, or none; default: recognise it",
+     [](Settings& settings, std::string_view name) -> Result<void> {
+       settings.request.layout = name;
        return {};
      }},
     {"-o,--output", "FORMAT", "text (default) or json", set_text_or_json},
@@ -108,6 +114,14 @@ std::string show_json(const Catalog& catalog, const std::vector<TensorFacts>& al
   return json.take() + "\n";
 }
 
+// "forward-hook: compared as 44 tensors of 24 tokens"; empty where the layout is not known.
+std::string layout_text(const Catalog& dump) {
+  if (dump.layout.empty()) return "";
+  std::string text = fmt::format("{}: compared as {} tensors", dump.layout, dump.tensors.size());
+  if (!dump.tokens.empty()) text += fmt::format(" of {} tokens", dump.tokens.size());
+  return text;
+}
+
 int run(const Settings& settings, const std::vector<std::string>& inputs) {
   if (inputs.empty() || inputs.size() > 2)
     return fail(Error("show needs a file, and may be given the name of a tensor in it"));
@@ -115,6 +129,11 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
   Result<Catalog> opened = open_model(inputs[0], settings.open);
   if (!opened.ok()) return fail(opened.error());
   Catalog& catalog = opened.value();
+  // Tensors are shown as they are stored; the layout says what they are compared as.
+  Catalog dump = catalog;
+  if (const auto read = arrange(dump, settings.request.layout); !read.ok())
+    return fail(read.error());
+  catalog.layout = layout_text(dump);
   if (one)
     if (Result<void> kept = keep_named(catalog, inputs[1]); !kept.ok())
       return fail(std::move(kept).error().in(inputs[0]));

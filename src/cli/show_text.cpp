@@ -171,6 +171,7 @@ std::string show_text(const Catalog& catalog, const std::vector<TensorFacts>& al
         fmt::format("{}  {}, {}, {} elements, {}\n\n", style(Tone::bold, printable(catalog.path)),
                     catalog.format, counted(catalog.tensors.size(), "tensor"),
                     human_count(catalog.elements()), human_bytes(catalog.bytes()));
+    if (!catalog.layout.empty()) out.insert(out.size() - 1, "layout  " + catalog.layout + "\n");
     out += tensor_table(all, wanted, look);
   }
   for (const Problem& problem : catalog.problems)

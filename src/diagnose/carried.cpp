@@ -115,7 +115,7 @@ std::vector<double> unrelated_tokens(const Run& run, const Site& site) {
 bool inside_branch(const Run& run, const Site& site) {
   if (site.role >= Role::query && site.role <= Role::attention_heads)
     return find_role(run, site, Role::attention_output) != nullptr;
-  return site.role >= Role::gate && site.role <= Role::activation &&
+  return site.role >= Role::gate && site.role <= Role::gated &&
          find_role(run, site, Role::mlp_output) != nullptr;
 }
 

@@ -91,8 +91,10 @@ Divergence next_divergence(const Site& site) {
 // What reads a step and undoes its layout where that is only a convention: attention that of its
 // inputs, an activation that of gate and up. A layout that goes on through it is none.
 const Site* reader_of(const Run& run, const Site& site) {
-  if (site.role >= Role::query && site.role <= Role::value_final)
-    return find_role(run, site, Role::attention_heads);
+  if (site.role >= Role::query && site.role <= Role::value_final) {
+    const Site* heads = find_role(run, site, Role::attention_heads);
+    return heads ? heads : find_role(run, site, Role::attention_output);
+  }
   if (site.role != Role::gate && site.role != Role::up) return nullptr;
   const Site* activation = find_role(run, site, Role::activation);
   const Site* output = find_role(run, site, Role::mlp_output);
@@ -177,6 +179,22 @@ void forgive_conventions(Run& run, const DiagnoseOptions& options, Insight& insi
                    : "";
       },
       insight);
+}
+
+// What softmax does not see is told, and no mistake.
+void forgive_shifts(Run& run, const DiagnoseOptions& options, Insight& insight) {
+  for (Site& site : run.sites) {
+    if (!site.bug() || site.role != Role::logits) continue;
+    Insight found;
+    const auto wanted = [](const Diagnosis& d) { return &d == &diagnoses::softmax_shift; };
+    explain_all(run, options, {{&site, wanted}}, found);
+    if (found.findings.empty()) continue;
+    site.verdict = Verdict::precision;
+    site.created = false;
+    Finding& finding = insight.findings.emplace_back(std::move(found.findings[0]));
+    finding.convention = true;
+    finding.explanation += "; softmax does not see it: the probabilities are the same";
+  }
 }
 
 // What the ranks of b hold adds up to a, so that it was compared as a sum. Where the next step then
@@ -320,6 +338,7 @@ Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options) {
   if (!run.weights.empty()) insight.weight_use = weight_use(run);
   blame_sums(run);
   forgive_conventions(run, options, insight);
+  forgive_shifts(run, options, insight);
   explain_created(run, options, insight);
   explain_finite_tokens(run, options, insight);
   explain_noise(run, options, insight);

@@ -65,6 +65,7 @@ extern const Diagnosis cast;
 extern const Diagnosis norm_epsilon;
 extern const Diagnosis norm_weight;
 extern const Diagnosis scale;
+extern const Diagnosis softmax_shift;
 extern const Diagnosis offset;
 extern const Diagnosis axis_permutation;
 extern const Diagnosis interleave;
@@ -90,6 +91,7 @@ inline constexpr const Diagnosis* kAll[] = {
     &nonfinite,
     &cast,
     &reduction,
+    &softmax_shift,
     &offset,
     &norm_epsilon,
     &norm_weight,

@@ -325,6 +325,22 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
   site.created = site.bug() && (clean || lost_here) && !site.inputs.empty();
 }
 
+// Logits whose layers were not dumped: what a whole model may leave of rounding is not known, so
+// the tolerance judges them, but for so many roundings of the narrower type.
+constexpr double kRoundingsOfModel = 32;
+
+void judge_ends(Run& run) {
+  for (Site& site : run.sites) {
+    const Status status = site.comparison.status;
+    if (status == Status::error) continue;
+    const bool rounded = site.error <= kRoundingsOfModel * site.roundoff && !site.is_lost();
+    site.verdict = status <= Status::close                  ? Verdict::match
+                   : status == Status::different && rounded ? Verdict::precision
+                                                            : Verdict::bug;
+    if (site.bug()) site.reason = "beyond what rounding leaves of logits";
+  }
+}
+
 // A mistake may come to nothing: attention does not see what is added to all keys.
 bool healed(const Site& site, const Before& before) {
   return site.role == Role::attention_heads && site.compared() &&
@@ -356,6 +372,7 @@ void judge(Run& run) {
     site.budget = steps_of(site.roundoff) * site.roundoff;
   });
   if (!run.activations) return;  // Weights do not feed each other: the tolerance judges them.
+  if (run.ends_only) return judge_ends(run);
   find_casts(run, std::move(bits_a), std::move(bits_b));
   const std::map<Role, double> usual = usual_growth(run);
   const std::vector<bool> against = against_weights(run);

@@ -26,6 +26,7 @@ std::string_view hint_for(Role role) {
       return "a projection: look at its weight (transposed, another layer's, another shard)";
     case Role::activation:
       return "an activation: look at which function it is (GELU by tanh or erf, SiLU)";
+    case Role::gated:
     case Role::mlp_output:
       return "the MLP: look at the activation, at gate and up swapped, at the weights";
     case Role::attention_heads:

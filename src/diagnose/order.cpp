@@ -47,8 +47,11 @@ std::vector<std::vector<Role>> sources_of(Role role) {
       return {{Role::mlp_norm, Role::branch_norm, Role::attention_norm}};
     case Role::activation:
       return {{Role::up, Role::gate}};
+    case Role::gated:
+      return {{Role::up, Role::mlp_norm}, {Role::gate, Role::mlp_norm}};
     case Role::mlp_output:
-      return {{Role::activation, Role::up, Role::mlp_norm}, {Role::up, Role::mlp_norm}};
+      return {{Role::gated, Role::activation, Role::up, Role::mlp_norm},
+              {Role::gated, Role::up, Role::mlp_norm}};
     case Role::layer_output:
       return {{Role::mlp_output}, {Role::attention_output}};
     default:
@@ -275,7 +278,9 @@ Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
     weights += site.place_a.parameter != Param::none;
     layered += site.layer.has_value();
   }
-  run.activations = !order.empty() || (layered > 0 && 2 * weights < sites.size());
+  run.ends_only = order.empty() && layered == 0 && weights == 0 &&
+                  std::ranges::any_of(sites, [](const Site& s) { return s.role == Role::logits; });
+  run.activations = !order.empty() || run.ends_only || (layered > 0 && 2 * weights < sites.size());
   if (!order.empty())
     sort_by_names(sites, order);
   else if (run.activations)

@@ -38,6 +38,7 @@ Role computed_at(const Place& place) {
     case Role::gate:
     case Role::up:
     case Role::activation:
+    case Role::gated:
     case Role::mlp_output:
     case Role::layer_output:
     case Role::final_norm:

@@ -97,6 +97,8 @@ std::optional<Explanation> fit_global(const Case& it) {
                     ? "b = −a"
                     : fmt::format("b = {} × a{}", human_number(factor),
                                   text.substr(std::min(text.find(' '), text.size())));
+  if (it.site.role == Role::logits && factor > 0)
+    result.text += fmt::format(": a temperature of {}", human_number(1 / factor));
   result.parameters = {{"factor", factor}};
   result.confidence = 0.99;
   return result;

@@ -56,6 +56,7 @@ struct Run {
   ModelConfig facts;         // Of the configuration, where one was given.
   Weights weights;           // Of the model, where they were given.
   bool activations = false;  // A dump of what layers compute, not a checkpoint of weights.
+  bool ends_only = false;    // Logits alone, without the layers that they come from.
 };
 
 // What a step computes, by the names of both sides. Roles that differ only in how a module is cut

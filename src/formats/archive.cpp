@@ -37,6 +37,9 @@ bool is_passed_over(std::string_view path) {
   return std::ranges::find(kText, extension) != std::end(kText);
 }
 
+// Text that says in which order a dump was made.
+bool is_document(std::string_view path) { return file_name(path) == "dump.json"; }
+
 // Called a text and none, but of a format: what somebody may want to pass by.
 bool is_disguised(const ArchiveFile& file) {
   constexpr std::size_t kHead = 64;
@@ -142,6 +145,7 @@ class Collector {
       if (claimed_.contains(file.path)) continue;
       if (is_shard_index(file.path)) read_index(file);
       if (is_data_of_index(file.path)) continue;
+      if (is_document(file.path)) catalog_.documents.push_back({file.path, file.source});
       if (!is_passed_over(file.path) || is_disguised(file)) open_file(file);
     }
     if (opened_.empty()) return nothing_readable();

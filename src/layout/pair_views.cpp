@@ -6,6 +6,7 @@
 #include "align/view.h"
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "dumps/tokens.h"
 #include "match/checkpoint.h"
 #include "match/filter.h"
 #include "tensor/shards.h"
@@ -138,8 +139,18 @@ Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching,
 PairOperands operands_of(const Sides& sides, const Pair& which) {
   // What is a part of a fused tensor on either side is one tensor on both.
   const bool is_part = which.section_a || which.section_b;
-  return {operand_of(sides, sides.a.tensors[which.a], which.section_a, is_part),
-          operand_of(sides, sides.b.tensors[which.b], which.section_b, is_part)};
+  const Tensor& a = sides.a.tensors[which.a];
+  const Tensor& b = sides.b.tensors[which.b];
+  PairOperands operands = {operand_of(sides, a, which.section_a, is_part),
+                           operand_of(sides, b, which.section_b, is_part)};
+  // A tensor that has some tokens only, as logits of the last one, is compared with these.
+  if (!is_part && (a.tokens || b.tokens)) {
+    const uint64_t count = std::max(sides.a.tokens.size(), sides.b.tokens.size());
+    TokenViews views = common_tokens(a, b, count);
+    if (a.shards.empty()) operands.a.shards = {std::move(views.a)};
+    if (b.shards.empty()) operands.b.shards = {std::move(views.b)};
+  }
+  return operands;
 }
 
 std::shared_ptr<const Conversion> conversion_of(const Sides& sides) {

@@ -13,7 +13,21 @@ bool holds_weights(const Catalog& catalog) {
   return named > others;
 }
 
+// By its layout, or by names that mean results of modules.
+bool holds_results(const Catalog& catalog) {
+  const auto is_result = [](const Tensor& tensor) {
+    const bool known = tensor.place.known && tensor.place.step != Role::other;
+    return tensor.place.parameter == Param::none && (known || tensor.place.staged);
+  };
+  const auto count = std::ranges::count_if(catalog.tensors, is_result);
+  return !catalog.layout.empty() || 2 * static_cast<std::size_t>(count) >= catalog.tensors.size();
+}
+
 }  // namespace
+
+bool are_dumps(const Catalog& a, const Catalog& b) {
+  return holds_results(a) && holds_results(b) && !are_checkpoints(a, b);
+}
 
 bool is_weight(const Tensor& tensor) {
   static constexpr std::string_view kLeaves[] = {"weight", "bias",  "kernel", "gamma",

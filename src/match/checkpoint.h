@@ -10,6 +10,9 @@ namespace tensordiff {
 bool is_weight(const Tensor& tensor);
 
 // Names of one side are enough: whoever compares a checkpoint compares it with a checkpoint.
+// Whether both hold what modules gave in a run.
+bool are_dumps(const Catalog& a, const Catalog& b);
+
 bool are_checkpoints(const Catalog& a, const Catalog& b);
 
 }  // namespace tensordiff

@@ -163,6 +163,36 @@ class Norms {
   const ByMeaning& b_;
 };
 
+// What a module gives and what its last projection gives are the same: of two dumps one may have
+// the one, the other the other. The input of a layer is the output of the one before.
+std::vector<Meaning> twins_of(Meaning meaning) {
+  if (meaning.parameter != Param::none || meaning.expert != Place::kNone) return {};
+  const Role role = meaning.role;
+  meaning.role = twin_of(role);
+  if (meaning.role != role) return {meaning};
+  if (role == Role::layer_input && meaning.layer > 0) {
+    meaning.role = Role::layer_output;
+    --meaning.layer;
+    return {meaning};
+  }
+  if (role == Role::layer_output && meaning.layer >= 0) {
+    meaning.role = Role::layer_input;
+    ++meaning.layer;
+    return {meaning};
+  }
+  return {};
+}
+
+void add_twins(const ByMeaning& of_a, const ByMeaning& of_b, Proposal& proposal) {
+  for (const auto& [meaning, a] : of_a) {
+    if (of_b.contains(meaning)) continue;
+    for (const Meaning& twin : twins_of(meaning))
+      if (const auto found = of_b.find(twin); found != of_b.end() && !of_a.contains(twin))
+        proposal.pairs.push_back(
+            {.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}});
+  }
+}
+
 Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
   const Meanings side_a = meanings_in(input.side_a, input.free_a, 'a', proposal.notes);
@@ -180,6 +210,7 @@ Result<Proposal> propose(const MatchInput& input) {
     proposal.pairs.push_back(
         {.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}});
   }
+  add_twins(of_a, of_b, proposal);
   const Norms norms(input, of_a, of_b);
   const bool ask = input.options.read_values;
   if (ask && side_a.norms_behind != side_b.norms_behind)

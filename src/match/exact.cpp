@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "match/matcher.h"
+#include "match/meaning.h"
 
 namespace tensordiff {
 namespace {
@@ -17,6 +18,7 @@ Result<Proposal> propose(const MatchInput& input) {
     const std::string& name = input.side_a.names[a];
     const auto found = by_name.find(name);
     if (found == by_name.end()) continue;
+    if (is_other_activation(input.side_a.places[a], input.side_b.places[found->second])) continue;
     Pair pair{.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}};
     if (std::optional<LayerStage> place = input.layer_stage_a(a)) {
       pair.layer = place->layer;

@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "base/parallel.h"
+#include "match/fingerprint.h"
 #include "match/matcher.h"
+#include "match/meaning.h"
 #include "match/name_index.h"
 
 namespace tensordiff {
@@ -16,6 +18,7 @@ namespace {
 // meant is not clear in any case.
 constexpr std::size_t kLooksMax = 1 << 22;
 constexpr std::size_t kLooksMin = 64;
+constexpr double kAgreementMax = 0.5;  // As for shapes: what explains less than half explains none.
 
 struct Group {
   std::vector<std::size_t> tensors;
@@ -53,7 +56,7 @@ class GroupPairing {
       if (!index_a_) index_a_.emplace(a_.names);  // Most groups without a pair need none.
       const Likeliest back = index_a_->find(
           b_.names[j], {kClearlyMost, looks_, [&](std::size_t k) { return may_pair(k, j); }});
-      if (!clear(back) || back.index != i) continue;
+      if (!clear(back) || back.index != i || !is_confirmed(i, j)) continue;
       proposal.pairs.push_back(
           {.a = a_.tensors[i], .b = b_.tensors[j], .layer = {}, .stage = {}, .matched_by = {}});
     }
@@ -61,7 +64,22 @@ class GroupPairing {
 
  private:
   bool may_pair(std::size_t i, std::size_t j) const {
-    return may_be_same(input_.a.tensors[a_.tensors[i]], input_.b.tensors[b_.tensors[j]]);
+    const std::size_t a = a_.tensors[i], b = b_.tensors[j];
+    return may_be_same(input_.a.tensors[a], input_.b.tensors[b]) &&
+           may_mean_the_same(input_.side_a.places[a], input_.side_b.places[b]);
+  }
+  // A step that one name tells, and the other does not, is no more than like it in its words. The
+  // values must agree then, where they may be read.
+  bool is_confirmed(std::size_t i, std::size_t j) const {
+    const std::size_t a = a_.tensors[i], b = b_.tensors[j];
+    const Place& one = input_.side_a.places[a];
+    const Place& other = input_.side_b.places[b];
+    const bool results = one.parameter == Param::none && other.parameter == Param::none;
+    if (!results || one.known == other.known || !input_.options.read_values) return true;
+    const Tensor& of_a = input_.a.tensors[a];
+    const Tensor& of_b = input_.b.tensors[b];
+    if (of_a.elements() != of_b.elements()) return true;
+    return disagreement(fingerprint_of(of_a), fingerprint_of(of_b)) <= kAgreementMax;
   }
   bool clear(const Likeliest& found) const {
     return found.complete && found.score >= input_.options.fuzzy_threshold && found.score > 0 &&

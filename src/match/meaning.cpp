@@ -63,6 +63,31 @@ class Dialect {
 
 }  // namespace
 
+Role twin_of(Role role) {
+  switch (role) {
+    case Role::attention:
+      return Role::attention_output;
+    case Role::attention_output:
+      return Role::attention;
+    case Role::mlp:
+      return Role::mlp_output;
+    case Role::mlp_output:
+      return Role::mlp;
+    default:
+      return role;
+  }
+}
+
+bool is_other_activation(const Place& a, const Place& b) {
+  return a.step != b.step && (a.step == Role::gated || b.step == Role::gated);
+}
+
+bool may_mean_the_same(const Place& a, const Place& b) {
+  const bool results = a.parameter == Param::none && b.parameter == Param::none;
+  if (!results || !a.known || !b.known || a.step == b.step) return true;
+  return twin_of(a.step) == b.step || (is_norm(a.step) && is_norm(b.step));
+}
+
 Meanings meanings_of(std::span<const Place> places, const std::vector<std::size_t>& free) {
   Meanings result;
   if (free.empty()) return result;

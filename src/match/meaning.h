@@ -36,6 +36,17 @@ struct Meanings {
   bool after_attention = false;  // A "post_attention_layernorm", which may stand before the MLP.
 };
 
+// Whether two results of modules may be the same by what their names mean. What attention and the
+// MLP give is what their last projections give; which norm is meant differs between conventions.
+bool may_mean_the_same(const Place& a, const Place& b);
+
+// Whether the same name means two things: "mlp.act_fn" is act(gate) in one program and
+// act(gate) * up in another.
+bool is_other_activation(const Place& a, const Place& b);
+
+// The roles that hold the same as this one in some dumps: "self_attn" and "self_attn.o_proj".
+Role twin_of(Role role);
+
 // Of the tensors that are free, by the places of all.
 Meanings meanings_of(std::span<const Place> places, const std::vector<std::size_t>& free);
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "match/matcher.h"
+#include "match/meaning.h"
 
 namespace tensordiff {
 namespace {
@@ -64,6 +65,7 @@ Result<Proposal> propose(const MatchInput& input) {
     const std::string_view core = without_wrappers(name.substr(common.size()));
     const auto found = of_b.find(core);
     if (found == of_b.end() || !found->second || !of_a.at(core)) continue;
+    if (is_other_activation(input.side_a.places[a], input.side_b.places[*found->second])) continue;
     proposal.pairs.push_back(
         {.a = a, .b = *found->second, .layer = {}, .stage = {}, .matched_by = {}});
   }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "match/fingerprint.h"
 #include "match/matcher.h"
+#include "match/meaning.h"
 
 namespace tensordiff {
 namespace {
@@ -45,6 +46,7 @@ Result<Proposal> propose(const MatchInput& input) {
   for (const auto& [key, a] : by_shape(input.a, input.free_a)) {
     const auto found = of_b.find(key);
     if (!a || found == of_b.end() || !found->second) continue;
+    if (!may_mean_the_same(input.side_a.places[*a], input.side_b.places[*found->second])) continue;
     const Tensor& tensor_a = input.a.tensors[*a];
     const Tensor& tensor_b = input.b.tensors[*found->second];
     const bool nameless =

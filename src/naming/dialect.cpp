@@ -4,6 +4,7 @@
 //     the MLP (Gemma 2, OLMo 2); beside "post_self_attn_layernorm" it does in any case (GLM-4);
 //   - "mlp.gate" chooses experts where there are any;
 //   - "layer.1.layer_norm" of T5 is that of cross attention in the decoder, of the MLP elsewhere;
+//   - "mlp.act_fn" beside a fused gate_up_proj is act(gate) * up (vLLM, sglang);
 //   - a name without a parameter is a weight where most are: "cls_token", "experts.down_proj".
 
 #include <algorithm>
@@ -47,6 +48,7 @@ class Dialect {
       place.step = Role::cross_norm;
     if (is_gate_of_mlp(place) && experts_ && place.expert == Place::kNone)
       place.step = Role::router;
+    if (place.spelling == "mlp.act.fn" && has(Role::gate_up)) place.step = Role::gated;
     if (place.known && place.parameter == Param::none && 2 * parameters_ > known_)
       place.parameter = Param::weight;
   }

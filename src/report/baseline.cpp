@@ -74,7 +74,7 @@ void Baseline::judge(Report& report) const {
   }
   const auto unpaired = [&](auto& tensors, const std::set<std::string>& before) {
     for (Report::Unpaired& tensor : tensors) {
-      if (tensor.layer_absent || !tensor.id.fault.empty()) continue;
+      if (!tensor.is_difference() || !tensor.id.fault.empty()) continue;
       const bool was = before.contains(tensor.id.name);
       tensor.novelty = was ? Novelty::known : Novelty::added;
       if (was)

@@ -176,7 +176,7 @@ BatchRow batch_row(const Report& report) {
   row.different = report.summary.different + report.summary.incomparable + report.summary.error;
   for (const auto* side : {&report.only_a, &report.only_b})
     row.unpaired +=
-        static_cast<uint64_t>(std::ranges::count(*side, false, &Report::Unpaired::layer_absent));
+        static_cast<uint64_t>(std::ranges::count_if(*side, &Report::Unpaired::is_difference));
   for (const PairRow& pair : report.pairs)
     if (const auto error = as_shown(pair.comparison.diff).rel_l2;
         error && *error >= row.worst.value_or(0))

@@ -261,6 +261,7 @@ void add_unpaired(const std::vector<Report::Unpaired>& tensors, std::string_view
     const Report::Unpaired& tensor = tensors[i];
     std::string remark = tensor.id.fault.empty() ? "" : "unreadable: " + tensor.id.fault;
     if (remark.empty() && tensor.layer_absent) remark = "the other side lacks this layer";
+    if (remark.empty() && tensor.not_dumped) remark = "the other side did not dump it";
     if (tensor.novelty == Novelty::known) remark = "known";
     if (remark.empty() && !tensor.nearest.empty())
       remark = fmt::format("most like {}{}{}", tensor.nearest, tensor.why.empty() ? "" : ": ",

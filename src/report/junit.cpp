@@ -79,10 +79,11 @@ JunitCase case_of(const Report& report, const PairRow& row) {
 
 JunitCase case_of(const Report::Unpaired& tensor, std::string_view side) {
   JunitCase test{fmt::format("only in {}", side), tensor.id.name};
-  test.message = tensor.layer_absent
-                     ? "the other side lacks this layer"
+  test.message = tensor.layer_absent ? "the other side lacks this layer"
+                 : tensor.not_dumped
+                     ? "the other side did not dump it"
                      : fmt::format("there is no such tensor in {}", side == "a" ? "b" : "a");
-  test.outcome = tensor.layer_absent ? JunitCase::Outcome::skipped : JunitCase::Outcome::failed;
+  test.outcome = tensor.is_difference() ? JunitCase::Outcome::failed : JunitCase::Outcome::skipped;
   mark_known(tensor.novelty, test);
   if (tensor.id.fault.empty()) return test;
   test.outcome = JunitCase::Outcome::error;

@@ -103,6 +103,9 @@ struct Report {
     double likeness = 0;        // How alike they are, 0 to 1.
     std::string why = {};       // Why they are no pair all the same; may be empty.
     std::optional<Novelty> novelty = {};
+    bool not_dumped = false;  // Of two dumps: the other side did not record it. Coverage.
+
+    bool is_difference() const { return !layer_absent && !not_dumped; }
   };
   std::vector<Unpaired> only_a, only_b;
   // Those that are no weights (counters, masks, optimizer state): no difference. `why`: what it is.

@@ -34,6 +34,11 @@ void write_summary(JsonWriter& json, const Report& report) {
   json.member("only_b", uint64_t{report.only_b.size()});
   json.member("verdict", summary.verdict);
   text_or_null(json, "caveat", summary.caveat);
+  const uint64_t compared = report.pairs.size();
+  json.key("coverage").begin_object().member("compared", compared);
+  json.member("only_a", uint64_t{report.only_a.size()});
+  json.member("only_b", uint64_t{report.only_b.size()});
+  json.member("of", compared + report.only_a.size() + report.only_b.size()).end_object();
   json.end_object();
 }
 
@@ -190,7 +195,7 @@ void write_unpaired(JsonWriter& json, const std::vector<Report::Unpaired>& tenso
     json.begin_object().member("name", tensor.id.name);
     json.member("dtype", name_of(tensor.id.dtype)).member("shape", tensor.id.shape);
     text_or_null(json, "message", tensor.id.fault);
-    json.member("layer_absent", tensor.layer_absent);
+    json.member("layer_absent", tensor.layer_absent).member("not_dumped", tensor.not_dumped);
     text_or_null(json, "nearest", tensor.nearest);
     json.member("likeness", tensor.likeness);
     text_or_null(json, "why", tensor.why);

@@ -90,7 +90,7 @@ void tell_unpaired(const std::vector<Report::Unpaired>& tensors, std::string_vie
                    Review& review) {
   std::vector<std::string> names;
   for (const Report::Unpaired& tensor : tensors)
-    if (!tensor.layer_absent) names.push_back(tensor.id.name);
+    if (tensor.is_difference()) names.push_back(tensor.id.name);
   if (names.empty()) return;
   review.changed.push_back(
       fmt::format("{} {}: {}.", counted(names.size(), "tensor"), what, kinds_text(names)));

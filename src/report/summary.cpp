@@ -48,7 +48,7 @@ Summary summarise(const Report& report) {
   for (const auto* side : {&report.only_a, &report.only_b}) {
     for (const Report::Unpaired& tensor : *side) {
       faulty = faulty || !tensor.id.fault.empty();
-      if (!tensor.layer_absent) note(tensor.novelty);
+      if (tensor.is_difference()) note(tensor.novelty);
     }
   }
   for (const auto* side : {&report.auxiliary_a, &report.auxiliary_b})

@@ -55,14 +55,15 @@ std::string summary_line(const Report& report, const Style& style) {
     if (!list.empty()) list += ", ";
     list += style(tone_of(status), fmt::format("{} {}", human_count(count), status_text(status)));
   }
-  const auto unpaired = [&](std::size_t count, std::string_view side) {
-    const std::string text = fmt::format("{} only in {}", human_count(count), side);
-    return style(count ? Tone::trouble : Tone::plain, text);
+  const auto unpaired = [&](const std::vector<Report::Unpaired>& tensors, std::string_view side) {
+    const std::string text = fmt::format("{} only in {}", human_count(tensors.size()), side);
+    const bool differs = std::ranges::any_of(tensors, &Report::Unpaired::is_difference);
+    return style(differs ? Tone::trouble : Tone::plain, text);
   };
   const std::string left_over =
       report.only_a.empty() && report.only_b.empty()
           ? "none unpaired"
-          : unpaired(report.only_a.size(), "a") + ", " + unpaired(report.only_b.size(), "b");
+          : unpaired(report.only_a, "a") + ", " + unpaired(report.only_b, "b");
   return fmt::format("{}  {}{}{}; {}{}{}\n", style(tone, verdict_text(summary.verdict)),
                      counted(report.pairs.size(), "pair"), list.empty() ? "" : ": ", list,
                      left_over, summary.caveat.empty() ? "" : "; ", summary.caveat);

@@ -167,8 +167,8 @@ void field(Box& box, PairRow& row) {
 
 template <class Box>
 void field(Box& box, Report::Unpaired& tensor) {
-  all(box, tensor.id, tensor.layer_absent, tensor.stats, tensor.nearest, tensor.likeness,
-      tensor.why);
+  all(box, tensor.id, tensor.layer_absent, tensor.not_dumped, tensor.stats, tensor.nearest,
+      tensor.likeness, tensor.why);
 }
 
 template <class Box>

@@ -35,12 +35,29 @@ struct Metadata {
   std::string value;
 };
 
+// A text file of the input that says more about its tensors ("dump.json"), by its path in it.
+struct Document {
+  std::string path;
+  ByteSource source;
+};
+
+// A token of a run, as the dump itself tells.
+struct Token {
+  int32_t sequence = 0;
+  int32_t position = 0;
+  int64_t id = -1;  // In the vocabulary; -1: not told.
+};
+
 struct Catalog {
   std::string path;
   std::string format;
   std::vector<Tensor> tensors;  // In the order of the file; names are unique.
   std::vector<Problem> problems;
   std::vector<Metadata> metadata;
+  std::vector<Document> documents;
+  // Of a dump, in the order in which the first axis of its tensors has them; empty: not told.
+  std::vector<Token> tokens = {};
+  std::string layout = {};  // Which kind of dump it is (dumps/); empty: none that is known.
   // A file beside the input, or in it where it is a folder, by a name that this program knows, such
   // as "config.json". Nothing where the input is no file.
   std::function<Result<Bytes>(std::string_view name)> beside = nullptr;

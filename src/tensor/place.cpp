@@ -55,6 +55,7 @@ constexpr std::array<std::string_view, kRoles> kRoleWords = {
     "up",
     "gate and up",
     "activation",
+    "gated activation",
     "MLP output",
     "MLP",
     "norm behind MLP",

@@ -62,6 +62,7 @@ enum class Role : uint8_t {
   up,
   gate_up,
   activation,
+  gated,       // act(gate) * up: what the last projection of a gated MLP reads.
   mlp_output,  // The last projection of an MLP.
   mlp,         // The module as a whole.
   post_mlp_norm,

@@ -70,6 +70,8 @@ struct Tensor {
   // The name that it is paired by, where the stored one does not say what it is; empty: `name`.
   std::string known_as = {};
   std::string made_from = {};  // What its values were made from ("qweight, scales"); may be empty.
+  // Which tokens of the run its first axis holds, where that is not all of them in order.
+  std::shared_ptr<const std::vector<uint64_t>> tokens = nullptr;
   std::string auxiliary = {};  // Why it is no weight of its own ("scale of w"); empty: it is one.
 
   const std::string& pairing_name() const { return known_as.empty() ? name : known_as; }

@@ -10,6 +10,7 @@ constexpr RoleRow kInLayer[] = {
     {Role::attention_norm,
      "attn.ln input.norm attn.layernorm attn.layer.norm norm.attn ln.before.attn"},
     {Role::query, "@ attention.@ self.attention.@ self.attention.@.proj"},
+    {Role::query_final, "@.rope attn.@.rope self.attn.@.rope attention.@.rope"},
     {Role::query_norm, "attention.@.norm self.attn.norm.@"},
     {Role::attention_heads,
      "attn.heads heads.out attn.heads.out attention.heads attn.core context attn.context attn.ctx "
@@ -26,12 +27,13 @@ constexpr RoleRow kInLayer[] = {
     {Role::cross_norm, "cross.attn.ln"},
     {Role::mlp_norm,
      "mlp.ln post.attn.norm mlp.norm ffn.ln mlp.layernorm ffn.layernorm post.self.attn.norm "
-     "ffn.layer.norm mlp.layer.norm norm.mlp norm.ffn ln.before.mlp"},
+     "ffn.layer.norm mlp.layer.norm norm.mlp norm.ffn ln.before.mlp mlp.input"},
     {Role::gate, "ffn.gate.proj feed.forward.gate"},
     {Role::up, "fc mlp.up ffn.fc1 ffn.in ffn.up.proj mlp.hidden"},
     {Role::gate_up, "ffn.gate.up.proj"},
     {Role::activation,
      "activation gelu silu mlp.silu mlp.nonlin mlp.act.func ffn.act.fn mlp.swiglu"},
+    {Role::gated, "mlp.gated"},
     {Role::mlp_output, "mlp.down mlp.output ffn.fc2 ffn.output ffn.down.proj ffn.projection"},
     {Role::mlp, "ffn mlp.block"},
     {Role::layer_output,

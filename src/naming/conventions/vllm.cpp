@@ -7,7 +7,7 @@ namespace {
 
 constexpr RoleRow kInLayer[] = {
     {Role::fused_qkv, "self.attn.qkv.proj attn.qkv.proj attention.qkv.proj"},
-    {Role::attention_heads, "self.attn.attn"},
+    {Role::attention_heads, "self.attn.attn attention.attn attn.attn"},
     {Role::gate_up, "mlp.gate.up.proj"},
     {Role::router, "moe.gate moe.router"},
     {Role::gate, "moe.w1"},
@@ -16,6 +16,7 @@ constexpr RoleRow kInLayer[] = {
     {Role::gate_up, "moe.w13"},
     {Role::mlp, "moe"},
 };
+constexpr RoleRow kOutside[] = {{Role::logits, "logits.processor"}};
 constexpr RoleRow kEndings[] = {{Role::mlp, "moe"}};
 
 }  // namespace
@@ -24,6 +25,7 @@ constinit const Convention conventions::vllm = {
     .name = "vllm",
     .example = "model.layers.3.self_attn.qkv_proj.weight",
     .in_layer = kInLayer,
+    .outside = kOutside,
     .endings = kEndings,
 };
 

@@ -1,0 +1,36 @@
+// Small pieces that the grammars of names have in common. Names are untrusted: numbers are checked.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "dumps/layout.h"
+
+namespace tensordiff {
+
+// A number of at most nine digits and nothing else.
+std::optional<int32_t> whole_number(std::string_view text);
+
+// The number behind a prefix, and nothing else: ("rank12", "rank") gives 12.
+std::optional<int32_t> number_after(std::string_view text, std::string_view prefix);
+
+// Takes the part before a separator off the front; all of it where there is no separator.
+std::string_view take_until(std::string_view& text, std::string_view separator);
+
+// What integers under a name that ends so tell about the run: "forward_batch_info.input_ids".
+RunFact fact_in(const Tensor& tensor, std::string_view path);
+
+// "model.norm.1" is the second output of model.norm: cuts the number off where it is one.
+std::optional<int32_t> take_output(std::string_view& path);
+
+// Whether at least half of the names of a catalog, and three of them, are of a kind.
+template <class Is>
+bool mostly(const Catalog& catalog, const Is& is) {
+  std::size_t count = 0;
+  for (const Tensor& tensor : catalog.tensors) count += is(std::string_view(tensor.name));
+  return count >= 3 && 2 * count >= catalog.tensors.size();
+}
+
+}  // namespace tensordiff

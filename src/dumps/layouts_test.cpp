@@ -1,0 +1,212 @@
+// What each layout reads from names, and that no name can do harm.
+
+#include "dumps/layout.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "tensor/test_views.h"
+
+namespace tensordiff {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+View integers_view(const std::vector<int64_t>& values) {
+  std::string bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t));
+  return contiguous_view(DType::i64, {values.size()}, ByteSource(bytes_of(bytes))).value();
+}
+
+Tensor integers(std::string name, uint64_t count) {
+  return {std::move(name), integers_view(std::vector<int64_t>(count)), ""};
+}
+
+Catalog named(const Texts& names) {
+  Catalog catalog;
+  for (const std::string& name : names)
+    catalog.tensors.push_back({name, noise_view({4, 8}, 1), ""});
+  return catalog;
+}
+
+// "path output 1 pass 2 rank 3", and "fact" for what is no result.
+std::string told(const Record& record) {
+  std::string text = record.path;
+  if (record.output >= 0) text += fmt::format(" output {}", record.output);
+  if (record.pass != 0) text += fmt::format(" pass {}", record.pass);
+  if (record.rank >= 0) text += fmt::format(" rank {}", record.rank);
+  return text + (record.fact == RunFact::none ? "" : " fact");
+}
+
+Texts told(const Layout& layout, const Catalog& catalog) {
+  Texts result;
+  for (const Record& record : layout.read(catalog).records) result.push_back(told(record));
+  return result;
+}
+
+const Layout* recognised(const Catalog& catalog) {
+  for (const Layout* layout : layouts::kAll)
+    if (layout->recognises(catalog)) return layout;
+  return nullptr;
+}
+
+struct Grammar {
+  const Layout& layout;
+  Texts names, expected;
+};
+
+const std::vector<Grammar>& grammars() {
+  static const std::vector<Grammar> kGrammars = {
+      {layouts::forward_hook,
+       {"TP1_PP0_Rank1_pid201/Pass00000.model.embed_tokens",
+        "TP1_PP0_Rank1_pid201/Pass00000.model.layers.0.mlp.down_proj",
+        "TP1_PP0_Rank1_pid201/Pass00001.model", "TP1_PP0_Rank1_pid201/Pass00001.model.embed_tokens",
+        "TP1_PP0_Rank1_pid201/Pass00001.model.norm.1"},
+       // What the whole model gave stands in the file of the next pass.
+       {"model.embed_tokens rank 1", "model.layers.0.mlp.down_proj rank 1", "model rank 1",
+        "model.embed_tokens pass 1 rank 1", "model.norm output 1 pass 1 rank 1"}},
+      {layouts::sglang_dumper,
+       {"step=2___rank=1___dump_index=7___name=attn_q___recompute_status=disabled___layer_id=3"
+        ".value",
+        "dump_20260823_101201_107919/"
+        "step=0___rank=0___dump_index=9___name=non_intrusive__model.layers.0.self_attn.rotary_emb"
+        ".output.1___recompute_status=disabled___layer_id=5.value",
+        "step=0___rank=0___dump_index=9___name=non_intrusive__model.norm.output"
+        "___recompute_status=disabled",
+        "step=0___rank=0___dump_index=9___name=x___recompute_status=recompute___chunk=4.value",
+        "step=0___rank=0___dump_index=9___name=x.y___recompute_status=disabled.meta.world_size"},
+       {"layers.3.attn_q pass 2 rank 1",
+        "dump_20260823_101201_107919/model.layers.5.self_attn.rotary_emb output 1 rank 0",
+        "model.norm rank 0", "x.recompute.chunk=4 rank 0"}},
+      {layouts::msprobe,
+       {"step1/rank2/dump_tensor_data/Module.model.layers.0.mlp.LlamaMLP.forward.0.output.0",
+        "proc4711/Module.model.norm.RMSNorm.forward.0.output.1",
+        "Module.model.norm.RMSNorm.forward.0.parameters.weight",
+        "Module.model.norm.RMSNorm.forward.0.input.0",
+        "Module.model.norm.RMSNorm.backward.0.output.0", "Functional.linear.3.forward.output.0"},
+       {"model.layers.0.mlp output 0 pass 32768 rank 2", "model.norm output 1", "model.norm.weight",
+        "model.norm.forward.input.0", "model.norm.backward.output.0",
+        "Functional.linear.3.forward.output.0"}},
+      {layouts::tensorrt_llm,
+       {"rank0/1.LlamaModel-1.Embedding-input.input", "rank0/1.LlamaModel-1.Embedding-output.input",
+        "rank0/1.LlamaModel-1.Embedding-output.1",
+        "rank0/1.LlamaModel-2.LlamaDecoderLayer-1.RMSNorm-output.residual",
+        "rank0/1.LlamaModel-2.LlamaDecoderLayer-2.LlamaAttention-1.Linear-output.1",
+        "rank0/1.LlamaModel-2.LlamaDecoderLayer-2.LlamaAttention-2.Linear-input.input",
+        "rank0/1.LlamaModel-2.LlamaDecoderLayer-2.LlamaAttention-2.Linear-output.1",
+        "rank0/1.LlamaModel-2.LlamaDecoderLayer-3.RMSNorm-output.2",
+        "rank0/1.LlamaModel-2.LlamaDecoderLayer-3.RMSNorm-output.3",
+        "rank0/1.LlamaModel-2.LlamaDecoderLayer-4.GatedMLP-output.all_rank_num_tokens",
+        "rank0/1.LlamaModel-2.LlamaDecoderLayer-5.RMSNorm-output.2",
+        "rank0/1.LlamaModel-2.LlamaDecoderLayer-output.hidden_states"},
+       {"model.embed_tokens pass 1 rank 0", "model.layers.0.input_layernorm pass 1 rank 0",
+        "model.layers.0.self_attn.qkv_proj pass 1 rank 0",
+        "model.layers.0.self_attn.o_proj pass 1 rank 0",
+        "model.layers.0.self_attn.attn pass 1 rank 0",
+        "model.layers.0.post_attention_layernorm output 0 pass 1 rank 0",
+        "model.layers.0.post_attention_layernorm output 1 pass 1 rank 0",
+        "model.layers.0.mlp pass 1 rank 0", "model.norm pass 1 rank 0"}},
+      {layouts::transformer_lens,
+       {"blocks.0.ln1.hook_normalized", "blocks.0.mlp.hook_pre", "blocks.0.mlp.hook_pre_linear",
+        "blocks.0.mlp.hook_post", "blocks.0.attn.hook_rot_q", "blocks.0.hook_resid_mid"},
+       {"blocks.0.ln1.before_weight", "blocks.0.mlp.gate_proj", "blocks.0.mlp.up_proj",
+        "blocks.0.mlp.gated", "blocks.0.attn.q_rope", "blocks.0.hook_resid_mid"}},
+      {layouts::llama_cpp,
+       {"Qcur-0", "attn_norm-0", "ffn_moe_out-11", "l_out-0", "result_norm"},
+       {"layers.0.self_attn.q_rope", "attn_norm-0", "layers.11.mlp", "l_out-0", "result_norm"}},
+      {layouts::transformer_engine,
+       {"rank_1/iter_000002/decoder_layers_3_mlp_linear_fc1_activation.high_precision",
+        "rank_1/iter_000002/decoder_layers_3_mlp_linear_fc1_output.high_precision",
+        "decoder_layers_3_mlp_linear_fc1_weight.high_precision"},
+       {"layers.3.post_attention_layernorm pass 2 rank 1",
+        "decoder_layers_3_mlp_linear_fc1 pass 2 rank 1", "decoder_layers_3_mlp_linear_fc1.weight"}},
+      {layouts::flax,
+       {"intermediates.layers_0.mlp.__call__.0", "layers_0.mlp.__call__.1",
+        "intermediates.layers_0.attention.__call__.0.1"},
+       {"layers_0.mlp", "layers_0.mlp pass 1", "layers_0.attention output 1"}},
+      {layouts::module_hooks,
+       {"model.embed_tokens", "model.layers.0.0", "model.layers.0.1", "model.norm.0",
+        "model.layers.0.mlp.0"},
+       {"model.embed_tokens", "model.layers.0 output 0", "model.layers.0 output 1",
+        "model.norm output 0", "model.layers.0.mlp.0"}},
+  };
+  return kGrammars;
+}
+
+TEST(Layouts, ReadNames) {
+  for (const Grammar& grammar : grammars()) {
+    const Catalog catalog = named(grammar.names);
+    EXPECT_EQ(recognised(catalog), &grammar.layout) << grammar.names[0];
+    EXPECT_EQ(told(grammar.layout, catalog), grammar.expected);
+  }
+}
+
+TEST(Layouts, HiddenStatesAreStreamsAndTheLastIsNormed) {
+  Catalog catalog;
+  for (const char* name : {"0", "1", "2"})
+    catalog.tensors.push_back({name, noise_view({1, 4, 8}, 1), ""});
+  EXPECT_EQ(recognised(catalog), &layouts::hidden_states);
+  EXPECT_EQ(told(layouts::hidden_states, catalog),
+            (Texts{"model.embed_tokens", "model.layers.0", "model.norm"}));
+}
+
+// Stacked by Hugging Face, and by vLLM's connector.
+TEST(Layouts, StackedHiddenStatesAreOneForEachLayer) {
+  Catalog stacked;
+  stacked.tensors.push_back({"hidden_states", noise_view({3, 1, 4, 8}, 1), ""});
+  EXPECT_EQ(recognised(stacked), &layouts::hidden_states);
+  EXPECT_EQ(told(layouts::hidden_states, stacked),
+            (Texts{"model.embed_tokens", "model.layers.0", "model.norm"}));
+  Catalog connector;
+  connector.tensors.push_back({"hidden_states", noise_view({4, 2, 8}, 1), ""});
+  connector.tensors.push_back(integers("token_ids", 4));
+  EXPECT_EQ(recognised(connector), &layouts::hidden_states);
+  EXPECT_EQ(told(layouts::hidden_states, connector),
+            (Texts{"model.layers.0", "model.layers.1", "token_ids fact"}));
+}
+
+TEST(Layouts, IntegersAreFactsAndFloatsOfTheSameNameAreNot) {
+  Catalog catalog = named({"model.embed_tokens", "model.layers.0.mlp", "embed.positions"});
+  catalog.tensors.push_back(integers("input_ids", 4));
+  EXPECT_EQ(recognised(catalog), &layouts::module_hooks);
+  EXPECT_EQ(told(layouts::module_hooks, catalog), (Texts{"model.embed_tokens", "model.layers.0.mlp",
+                                                         "embed.positions", "input_ids fact"}));
+}
+
+TEST(Layouts, LeaveOthersAlone) {
+  for (const Texts& names : {Texts{"model.layers.0.self_attn.q_proj.weight",
+                                   "model.layers.0.input_layernorm.weight", "model.norm.weight"},
+                             Texts{"model.layers.0.mlp", "model.layers.0", "model.norm"},
+                             Texts{"0_query", "0_key"}, Texts{"a", "b", "c"}, Texts{}})
+    EXPECT_EQ(recognised(named(names)), nullptr);
+}
+
+// Every name cut off anywhere, and with any byte changed, is read or not; nothing else happens.
+TEST(Layouts, NoNameDoesHarm) {
+  for (const Grammar& grammar : grammars()) {
+    for (const std::string& name : {grammar.names.front(), grammar.names.back()}) {
+      Texts broken;
+      for (std::size_t i = 0; i <= name.size(); ++i) {
+        broken.push_back(name.substr(0, i));
+        broken.push_back(name.substr(i));
+        for (const char c : {'-', '.', '9'}) {
+          std::string changed = name;
+          if (i < changed.size()) changed[i] = c;
+          broken.push_back(std::move(changed));
+        }
+      }
+      broken.push_back(name + "99999999999999999999");
+      Catalog catalog = named(broken);
+      make_names_unique(catalog);
+      for (const Layout* layout : layouts::kAll) {
+        EXPECT_LE(layout->read(catalog).records.size(), catalog.tensors.size());
+        Catalog copy = catalog;
+        EXPECT_TRUE(arrange(copy, layout->name).ok());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensordiff

@@ -1,0 +1,143 @@
+#include "dumps/passes.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tensor/reader.h"
+
+namespace tensordiff {
+namespace {
+
+// More tokens than a dump can hold of any use; facts are read into memory.
+constexpr uint64_t kTokensMax = 1 << 22;
+
+std::vector<int64_t> integers_of(const Tensor& tensor) {
+  const uint64_t count = tensor.elements();
+  if (!tensor.fault.empty() || count == 0 || count > kTokensMax) return {};
+  const Result<Reader> reader = Reader::open(tensor.view);
+  if (!reader.ok()) return {};
+  std::vector<double> values(count);
+  reader.value().values(0, values.size(), values.data());
+  // Larger than any token, position or length, and exact in float64.
+  constexpr double kMost = 1LL << 52;
+  std::vector<int64_t> integers;
+  for (const double value : values) {
+    if (!(value >= -kMost && value <= kMost)) return {};
+    integers.push_back(static_cast<int64_t>(value));
+  }
+  return integers;
+}
+
+// Some tokens of one pass that follow each other in one sequence.
+struct Run {
+  uint64_t first = 0, count = 0;
+  int64_t position = 0;
+};
+
+// A sequence ends where its length says, or where the next position does not follow.
+std::vector<Run> runs_of(const PassFacts& facts, uint64_t count) {
+  std::vector<Run> runs;
+  const bool told = facts.positions.size() == count;
+  const uint64_t all = std::accumulate(
+      facts.lengths.begin(), facts.lengths.end(), uint64_t{0}, [](uint64_t sum, int64_t length) {
+        return sum + static_cast<uint64_t>(std::max<int64_t>(0, length));
+      });
+  std::size_t sequence = 0;
+  for (uint64_t row = 0; row < count; ++row) {
+    bool starts = runs.empty();
+    if (!starts && told) {
+      const int64_t last = facts.positions[row - 1];
+      starts = facts.positions[row] != last + 1 ||
+               (sequence < facts.lengths.size() && last + 1 == facts.lengths[sequence]);
+    } else if (!starts && all == count) {
+      starts = runs.back().count == static_cast<uint64_t>(facts.lengths[sequence]);
+    }
+    if (starts && !runs.empty()) ++sequence;
+    if (starts) runs.push_back({row, 0, told ? facts.positions[row] : 0});
+    ++runs.back().count;
+  }
+  return runs;
+}
+
+struct Sequence {
+  int64_t next = 0;   // The position that would continue it.
+  int32_t pass = 0;   // That continued it last.
+  bool told = false;  // Positions were dumped.
+  std::vector<std::pair<Token, TokenRow>> tokens;
+};
+
+class Joining {
+ public:
+  void add(int32_t pass, const PassFacts& facts, uint64_t count) {
+    const bool told = facts.positions.size() == count;
+    for (const Run& run : runs_of(facts, count)) {
+      Sequence& sequence = continued(run, pass, told);
+      for (uint64_t i = 0; i < run.count; ++i) {
+        const uint64_t row = run.first + i;
+        Token token{0, static_cast<int32_t>(std::min<int64_t>(sequence.next++, INT32_MAX)), -1};
+        if (facts.ids.size() == count) token.id = facts.ids[row];
+        sequence.tokens.emplace_back(token, TokenRow{pass, row});
+      }
+      sequence.pass = pass;
+    }
+  }
+
+  void write(RunTokens& out) const {
+    for (std::size_t i = 0; i < sequences_.size(); ++i)
+      for (auto [token, row] : sequences_[i].tokens) {
+        token.sequence = static_cast<int32_t>(i);
+        out.tokens.push_back(token);
+        out.rows.push_back(row);
+      }
+  }
+
+ private:
+  // Without positions a pass is taken for a sequence of its own: only values can tell more.
+  Sequence& continued(const Run& run, int32_t pass, bool told) {
+    Sequence* best = nullptr;
+    if (told && run.position > 0)
+      for (Sequence& sequence : sequences_)
+        if (sequence.told && sequence.next == run.position && sequence.pass != pass &&
+            (!best || sequence.pass > best->pass))
+          best = &sequence;
+    if (best) return *best;
+    sequences_.push_back({run.position, pass, told, {}});
+    return sequences_.back();
+  }
+
+  std::vector<Sequence> sequences_;
+};
+
+}  // namespace
+
+RunTokens tokens_of(const std::map<int32_t, PassFacts>& passes) {
+  RunTokens result;
+  Joining joining;
+  for (const auto& [pass, facts] : passes) {
+    const uint64_t told = std::max(facts.ids.size(), facts.positions.size());
+    const uint64_t count = std::min(told > 0 ? told : facts.rows, kTokensMax);
+    joining.add(pass, facts, count);
+    result.tokens_of[pass] = count;
+    result.sequences_of[pass] = !facts.lengths.empty()            ? facts.lengths.size()
+                                : facts.positions.size() == count ? runs_of(facts, count).size()
+                                                                  : 1;
+  }
+  joining.write(result);
+  return result;
+}
+
+std::map<int32_t, PassFacts> facts_of(const Catalog& catalog, const Dump& dump) {
+  std::map<int32_t, PassFacts> passes;
+  for (const Record& record : dump.records) {
+    PassFacts& facts = passes[record.pass];
+    std::vector<int64_t>* list = record.fact == RunFact::ids         ? &facts.ids
+                                 : record.fact == RunFact::positions ? &facts.positions
+                                 : record.fact == RunFact::lengths   ? &facts.lengths
+                                                                     : nullptr;
+    // All ranks have the same.
+    if (list && list->empty()) *list = integers_of(catalog.tensors[record.tensor]);
+  }
+  return passes;
+}
+
+}  // namespace tensordiff

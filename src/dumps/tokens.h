@@ -1,0 +1,25 @@
+// Tokens as an axis with an identity: which row of one dump is which row of the other.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/catalog.h"
+
+namespace tensordiff {
+
+// Gives both dumps the tokens that both have, in one order, where their tokens differ: a packed
+// batch against a padded one, passes that only one side has, a warm-up. Tokens are the same where
+// their ids are, or else the rows of the embedding; sequences are told apart by what repeats in the
+// order of both. Dumps of the same tokens stay as they are. Says what was left out.
+void line_up_tokens(Catalog& a, Catalog& b, std::vector<std::string>& notes);
+
+// The rows of both views whose tokens both have, where one holds less than all `count` tokens of
+// the run (Tensor::tokens); the views as they are where the axes do not tell.
+struct TokenViews {
+  View a, b;
+};
+TokenViews common_tokens(const Tensor& a, const Tensor& b, uint64_t count);
+
+}  // namespace tensordiff

@@ -1,0 +1,70 @@
+#include "dumps/tokens.h"
+
+#include <gtest/gtest.h>
+
+#include "naming/naming.h"
+#include "tensor/reader.h"
+#include "tensor/test_views.h"
+
+namespace tensordiff {
+namespace {
+
+using Rows = std::vector<float>;
+
+// One feature a token; the embedding tells which it is.
+Catalog run_of(const Shape& shape, const Rows& values) {
+  Catalog catalog;
+  for (const char* name : {"model.embed_tokens", "model.layers.0.mlp"})
+    catalog.tensors.push_back({name, f32_view(shape, values), ""});
+  read_places(catalog);
+  return catalog;
+}
+
+TEST(Tokens, APackedBatchIsAPaddedOneWithoutItsPadding) {
+  Catalog padded = run_of({2, 3, 1}, {1, 2, 3, 99, 4, 5});
+  Catalog packed = run_of({5, 1}, {1, 2, 3, 4, 5});
+  std::vector<std::string> notes;
+  line_up_tokens(padded, packed, notes);
+  EXPECT_EQ(values_of(padded.tensors[1].view), (Rows{1, 2, 3, 4, 5}));
+  EXPECT_EQ(values_of(packed.tensors[1].view), (Rows{1, 2, 3, 4, 5}));
+  EXPECT_EQ(notes.size(), 1u);
+}
+
+TEST(Tokens, AWarmUpIsLeftOut) {
+  Catalog a = run_of({1, 3, 1}, {1, 2, 3});
+  Catalog b = run_of({5, 1}, {7, 7, 1, 2, 3});
+  std::vector<std::string> notes;
+  line_up_tokens(a, b, notes);
+  EXPECT_EQ(values_of(b.tensors[1].view), (Rows{1, 2, 3}));
+}
+
+// Rows that are out of order are a mistake to be found, not a layout.
+TEST(Tokens, TheSameNumberOfTokensStaysAsItIs) {
+  Catalog a = run_of({3, 1}, {1, 2, 3});
+  Catalog b = run_of({3, 1}, {2, 1, 3});
+  std::vector<std::string> notes;
+  line_up_tokens(a, b, notes);
+  EXPECT_EQ(values_of(b.tensors[1].view), (Rows{2, 1, 3}));
+  EXPECT_TRUE(notes.empty());
+}
+
+TEST(Tokens, OtherTokensAreNotLinedUp) {
+  Catalog a = run_of({1, 3, 1}, {1, 2, 3});
+  Catalog b = run_of({4, 1}, {5, 6, 7, 8});
+  std::vector<std::string> notes;
+  line_up_tokens(a, b, notes);
+  EXPECT_EQ(a.tensors[1].view.shape, (Shape{1, 3, 1}));
+  EXPECT_TRUE(notes.empty());
+}
+
+TEST(Tokens, ATensorOfTheLastTokenIsComparedWithThatRow) {
+  Tensor all{"lm_head", f32_view({1, 3, 2}, {1, 2, 3, 4, 5, 6}), ""};
+  Tensor last{"logits", f32_view({1, 2}, {5, 6}), ""};
+  last.tokens = std::make_shared<const std::vector<uint64_t>>(std::vector<uint64_t>{2});
+  const TokenViews views = common_tokens(all, last, 3);
+  EXPECT_EQ(values_of(views.a), (Rows{5, 6}));
+  EXPECT_EQ(views.a.shape, (Shape{1, 2}));
+}
+
+}  // namespace
+}  // namespace tensordiff

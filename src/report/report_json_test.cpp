@@ -27,7 +27,7 @@ TEST(ReportJson, KeepsTheKeysInTheOrderOfTheContract) {
   EXPECT_EQ(
       keys(json),
       "schema tool a b summary first_divergence findings pairs only_a only_b analyses metadata "
-      "notes next_divergences auxiliary");
+      "notes next_divergences auxiliary conversion");
   EXPECT_EQ(keys(json["a"]), "path format tensors elements bytes problems");
   EXPECT_EQ(keys(json["summary"]),
             "pairs identical equal close same_shape different incomparable error only_a only_b "

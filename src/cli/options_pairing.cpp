@@ -78,6 +78,16 @@ Result<void> apply_dims(Settings& settings, std::string_view text) {
 }
 
 constexpr Option kOptions[] = {
+    {"--layout", "NAME", "how dumps were written, or none; default: recognise it",
+     [](Settings& settings, std::string_view name) -> Result<void> {
+       settings.request.layout = name;
+       return {};
+     }},
+    {"--require-all", "", "count tensors that only one dump has as differences",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.request.require_all = true;
+       return {};
+     }},
     {"--match", "LIST", "auto (default), or some of its strategies: manual,exact,exec:PROGRAM",
      apply_match},
     {"--match-regex", "RE", "where a name has its (?<layer>..) and (?<stage>..), or (?<key>..)",

@@ -294,8 +294,9 @@ TEST(Diagnosis, KnowsQuantizationOfActivations) {
 }
 
 TEST(Diagnosis, EveryRowHasAnExample) {
-  // These have tests of their own, here and in checkpoint_test.cpp.
-  std::set<std::string_view> covered = {"cast", "quantization", "other_tensor", "precision_noise"};
+  // These have tests of their own, here, in checkpoint_test.cpp and in softmax_shift_test.cpp.
+  std::set<std::string_view> covered = {"cast", "quantization", "other_tensor", "precision_noise",
+                                        "softmax_shift"};
   for (const ToyExample& example : examples()) covered.insert(example.code);
   for (const Diagnosis* diagnosis : diagnoses::kAll)
     EXPECT_TRUE(covered.contains(diagnosis->code)) << diagnosis->code;

@@ -36,8 +36,7 @@ constexpr double kStepsTiny = 4;  // 8-bit floats: one rounding is already 3 to 
 constexpr double kQuietRoundoffs = 8;
 constexpr double kQuietWide = 32;   // Of float32, whose exp and tanh may be rough.
 constexpr double kQuietGrowth = 3;  // An error that is no larger than this times its input's.
-// Noise spreads: one factor for each of many tokens, or one offset for each feature, explains
-// about 1/features or 1/tokens of its energy. Half of it is structure.
+// Noise spreads: a factor for each of n tokens explains 1/n of its energy. Half is structure.
 constexpr double kStructured = 0.5;
 constexpr uint64_t kStructureSizeMin = 8;  // Of the axis that is averaged over.
 // The largest of 10^9 normal errors is 6 sigma; noise that scales with the value has longer tails.
@@ -46,12 +45,10 @@ constexpr double kOutlier = 12;
 constexpr double kNoiseRatioMax = 3;
 constexpr double kNoiseRatioSuspicious = 1.5;
 
-// Noise grows alike in all layers: a step whose error grows so much more than that of the same step
-// elsewhere stands out, where it is loud, too.
+// Noise grows alike in all layers: what grows so much more than elsewhere stands out, loud or not.
 constexpr double kOutOfLine = 2.5;
 constexpr std::size_t kLayersMinOfCasts = 2;  // Bits are counted, not estimated.
-constexpr int kBitsLost =
-    3;  // Of fraction: what tells bf16 from f16, and an 8-bit float from bf16.
+constexpr int kBitsLost = 3;  // Of fraction: what tells bf16 from f16, and 8-bit floats from bf16.
 
 // What is no farther off than the noise before it agrees again, if it was off by far more.
 constexpr double kHealed = 2;

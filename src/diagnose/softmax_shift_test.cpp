@@ -4,6 +4,7 @@
 
 #include "compare/comparison.h"
 #include "diagnose/diagnose.h"
+#include "naming/naming.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {

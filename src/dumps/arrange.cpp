@@ -43,9 +43,9 @@ std::map<int32_t, uint64_t> usual_rows(const Catalog& catalog, const std::vector
 class Passes {
  public:
   explicit Passes(RunTokens run) : run_(std::move(run)) {
-    std::map<int32_t, std::map<uint64_t, uint64_t>> by_row;
-    for (uint64_t i = 0; i < run_.rows.size(); ++i) by_row[run_.rows[i].pass][run_.rows[i].row] = i;
-    for (const auto& [pass, tokens] : by_row) {
+    for (uint64_t i = 0; i < run_.rows.size(); ++i)
+      by_row_[run_.rows[i].pass][run_.rows[i].row] = i;
+    for (const auto& [pass, tokens] : by_row_) {
       Indexes& last = last_of_[pass];
       int32_t sequence = -1;
       for (const auto& [row, token] : tokens) {
@@ -98,18 +98,19 @@ class Passes {
     const auto last = last_of_.find(pass);
     if (tokens == run_.tokens_of.end() || last == last_of_.end()) return false;
     const uint64_t size = view.shape[0];
-    // CUDA graphs add rows behind the tokens, which mean nothing.
-    if (size >= tokens->second) {
-      for (uint64_t i = 0; i < run_.rows.size(); ++i)
-        if (run_.rows[i].pass == pass) rows.emplace(i, std::pair(&view, run_.rows[i].row));
+    // CUDA graphs add rows behind the tokens of all tensors, which mean nothing.
+    const bool padded = size > tokens->second && size == run_.rows_of.at(pass);
+    if (size == tokens->second || padded) {
+      for (const auto& [row, token] : by_row_.at(pass)) rows.emplace(token, std::pair(&view, row));
       return true;
     }
-    if (size != last->second.size()) return false;
+    if (size != last->second.size() || view.shape.size() != 2) return false;
     for (uint64_t i = 0; i < size; ++i) rows.emplace(last->second[i], std::pair(&view, i));
     return true;
   }
 
   RunTokens run_;
+  std::map<int32_t, std::map<uint64_t, uint64_t>> by_row_;  // The token of each row of a pass.
   std::map<int32_t, Indexes> last_of_;  // The last token of each sequence in a pass, by its rows.
 };
 

@@ -118,9 +118,7 @@ RunTokens tokens_of(const std::map<int32_t, PassFacts>& passes) {
     const uint64_t count = std::min(told > 0 ? told : facts.rows, kTokensMax);
     joining.add(pass, facts, count);
     result.tokens_of[pass] = count;
-    result.sequences_of[pass] = !facts.lengths.empty()            ? facts.lengths.size()
-                                : facts.positions.size() == count ? runs_of(facts, count).size()
-                                                                  : 1;
+    result.rows_of[pass] = facts.rows;
   }
   joining.write(result);
   return result;

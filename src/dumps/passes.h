@@ -16,9 +16,9 @@ struct TokenRow {
 };
 
 struct RunTokens {
-  std::vector<Token> tokens;                            // Sequence by sequence, by position.
-  std::vector<TokenRow> rows;                           // Where each of them stands.
-  std::map<int32_t, uint64_t> tokens_of, sequences_of;  // By pass.
+  std::vector<Token> tokens;                       // Sequence by sequence, by position.
+  std::vector<TokenRow> rows;                      // Where each of them stands.
+  std::map<int32_t, uint64_t> tokens_of, rows_of;  // By pass: those told, and rows of tensors.
 };
 
 // What one pass tells of its tokens; lists that were not dumped are empty.

@@ -28,6 +28,14 @@ struct Grid {
   uint64_t tokens() const { return batch * length; }
 };
 
+// Whether it is a dump of a run, and no file with some embedding.
+bool has_layers(const Catalog& catalog) {
+  return std::ranges::any_of(catalog.tensors, [](const Tensor& tensor) {
+    const Place& place = tensor.place;
+    return place.known && place.layer >= 0 && place.parameter == Param::none;
+  });
+}
+
 std::optional<Grid> grid_of(const Catalog& catalog) {
   Grid grid;
   for (const Tensor& tensor : catalog.tensors) {
@@ -42,7 +50,7 @@ std::optional<Grid> grid_of(const Catalog& catalog) {
     grid.length = grid.packed ? shape[0] : shape[1];
     break;
   }
-  if (!grid.embedding) return std::nullopt;
+  if (!grid.embedding || !has_layers(catalog)) return std::nullopt;
   const bool told = !catalog.tokens.empty();
   if (told && grid.packed && catalog.tokens.size() != grid.length) return std::nullopt;
   return grid;

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "base/parallel.h"
-#include "match/fingerprint.h"
 #include "match/matcher.h"
 #include "match/meaning.h"
 #include "match/name_index.h"
+#include "match/signature.h"
 
 namespace tensordiff {
 namespace {
@@ -18,7 +18,8 @@ namespace {
 // meant is not clear in any case.
 constexpr std::size_t kLooksMax = 1 << 22;
 constexpr std::size_t kLooksMin = 64;
-constexpr double kAgreementMax = 0.5;  // As for shapes: what explains less than half explains none.
+constexpr uint64_t kElementsMax = 1 << 24;  // Larger ones are not read just to confirm a name.
+constexpr double kNear = 0.3;               // In standard errors, as for pairing by values.
 
 struct Group {
   std::vector<std::size_t> tensors;
@@ -78,8 +79,10 @@ class GroupPairing {
     if (!results || one.known == other.known || !input_.options.read_values) return true;
     const Tensor& of_a = input_.a.tensors[a];
     const Tensor& of_b = input_.b.tensors[b];
-    if (of_a.elements() != of_b.elements()) return true;
-    return disagreement(fingerprint_of(of_a), fingerprint_of(of_b)) <= kAgreementMax;
+    const Signature signature = signature_of(of_a, kElementsMax);
+    if (of_a.elements() != of_b.elements() || signature.elements == 0) return true;
+    return distance(signature, signature_of(of_b, kElementsMax)) <= kNear &&
+           distance_in_detail(of_a, of_b, signature) <= kNear;
   }
   bool clear(const Likeliest& found) const {
     return found.complete && found.score >= input_.options.fuzzy_threshold && found.score > 0 &&

@@ -27,11 +27,11 @@ TEST(ReportJson, KeepsTheKeysInTheOrderOfTheContract) {
   EXPECT_EQ(
       keys(json),
       "schema tool a b summary first_divergence findings pairs only_a only_b analyses metadata "
-      "notes next_divergences auxiliary");
+      "notes next_divergences auxiliary conversion");
   EXPECT_EQ(keys(json["a"]), "path format tensors elements bytes problems");
   EXPECT_EQ(keys(json["summary"]),
             "pairs identical equal close same_shape different incomparable error only_a only_b "
-            "verdict caveat");
+            "verdict caveat coverage");
   EXPECT_EQ(keys(json["first_divergence"]), "pair name_a name_b layer stage created explanation");
   EXPECT_EQ(
       keys(json["pairs"][0]),
@@ -43,7 +43,7 @@ TEST(ReportJson, KeepsTheKeysInTheOrderOfTheContract) {
             "rel_l2 cosine pcc norm_ratio ulp_max nonfinite_mismatch nonfinite_agreeing exceeding "
             "atol rtol rtol_needed");
   EXPECT_EQ(keys(json["only_a"][0]),
-            "name dtype shape message layer_absent nearest likeness why baseline");
+            "name dtype shape message layer_absent not_dumped nearest likeness why baseline");
 }
 
 TEST(ReportJson, SaysWhatThePairsAre) {

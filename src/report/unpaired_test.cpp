@@ -28,6 +28,7 @@ TEST(Unpaired, IsADifferenceUnlessItWasNotDumped) {
 TEST(Unpaired, OfDumpsIsCoverage) {
   Report report;
   report.pairs.resize(1);
+  report.pairs[0].comparison.status = Status::identical;
   report.only_a = unpaired_rows(named("x"), named("y"), {{.tensor = 0}}, {.not_dumped = true});
   EXPECT_NE(summarise(report).verdict, "different");
   report.only_a[0].not_dumped = false;

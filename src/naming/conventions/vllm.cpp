@@ -7,7 +7,7 @@ namespace {
 
 constexpr RoleRow kInLayer[] = {
     {Role::fused_qkv, "self.attn.qkv.proj attn.qkv.proj attention.qkv.proj"},
-    {Role::attention_heads, "self.attn.attn attention.attn attn.attn"},
+    {Role::attention_heads, "self.attn.attn attention.attn"},
     {Role::gate_up, "mlp.gate.up.proj"},
     {Role::router, "moe.gate moe.router"},
     {Role::gate, "moe.w1"},

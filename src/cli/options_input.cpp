@@ -6,16 +6,6 @@ namespace tensordiff {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"--layout", "NAME", "how dumps were written, or none; default: recognise it",
-     [](Settings& settings, std::string_view name) -> Result<void> {
-       settings.request.layout = name;
-       return {};
-     }},
-    {"--require-all", "", "count tensors that only one dump has as differences",
-     [](Settings& settings, std::string_view) -> Result<void> {
-       settings.request.require_all = true;
-       return {};
-     }},
     {"--path", "PREFIX", "only tensors whose name starts so; * stands for anything; repeatable",
      [](Settings& settings, std::string_view prefix) -> Result<void> {
        settings.request.paths.emplace_back(prefix);

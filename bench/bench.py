@@ -17,6 +17,7 @@ import threading
 import time
 
 import data
+import default
 import pairing
 import serve
 import transformer
@@ -105,18 +106,19 @@ class Bench:
         return self.file(name, make, *arguments, **options)
 
     def dtypes(self):
-        size = self.options.size * MIB
+        size, rates = self.options.size * MIB, {}
         pairs = [("f32", "F32", "F32"), ("f64", "F64", "F64"), ("bf16", "BF16", "BF16"),
                  ("f16", "F16", "F16"),
-                 ("f8_e4m3", "F8_E4M3", "F8_E4M3"), ("i32", "I32", "I32"),
+                 ("f8_e4m3", "F8_E4M3", "F8_E4M3"), ("i8", "I8", "I8"), ("u8", "U8", "U8"),
+                 ("i32", "I32", "I32"), ("i64", "I64", "I64"),
                  ("f32 against bf16", "F32", "BF16"),
                  ("f32 against f16", "F32", "F16")]
         for name, dtype_a, dtype_b in pairs:
             if not self.wanted(name):
                 continue
             count = size // data.ITEM[dtype_a]
-            scale = 1e6 if dtype_a == "I32" else 1.0
-            noise = 1e-6 if dtype_b in ("F32", "F64", "I32") else 1e-3
+            scale = {"I32": 1e6, "I64": 1e6, "I8": 30.0, "U8": 30.0}.get(dtype_a, 1.0)
+            noise = 1e-6 if dtype_b in ("F32", "F64", "I32", "I64") else 1e-3
             a = self.file(f"{dtype_a}-{self.options.size}-a.safetensors", data.safetensors,
                           dtype_a, count, 0.0, None, scale)
             b = self.file(f"{dtype_b}-{count}-{noise}-b.safetensors", data.safetensors,
@@ -126,8 +128,11 @@ class Bench:
             for threads in sorted({1, self.cores}):
                 raw = best(self.options.repeat, lambda: raw_seconds(a, b, threads))
                 ours = best(self.options.repeat, lambda: compare_seconds(a, b, threads))
-                self.row(f"{name}, {threads} thread(s): time / raw read", ours / raw, "x",
-                         f"{total / ours / 1e9:.2f} GB/s")
+                rates[name, threads] = total / ours / 1e9
+                note = f"{rates[name, threads]:.2f} GB/s"
+                if ("f32", threads) in rates:
+                    note += f", {rates[name, threads] / rates['f32', threads]:.2f} of f32's"
+                self.row(f"{name}, {threads} thread(s): time / raw read", ours / raw, "x", note)
 
     def peers(self):
         if not self.wanted("peers"):
@@ -197,6 +202,9 @@ class Bench:
 
     def peak(self, name, command):
         self.row(f"{name}: peak anonymous memory", peak_anonymous(command), "MiB")
+
+    def default(self):
+        default.run(self)
 
     def pairing(self):
         pairing.run(self, seconds, compare_seconds, best)
@@ -272,7 +280,7 @@ def main():
     here = machine()
     print(f"{here['cpu']}, {here['cores']} cores; "
           f"files of {options.size} MiB, best of {options.repeat}\n")
-    for part in (bench.dtypes, bench.peers, bench.many, bench.pairing, bench.growth,
+    for part in (bench.default, bench.dtypes, bench.peers, bench.many, bench.pairing, bench.growth,
                  bench.latency, bench.diagnosis, bench.serve):
         part()
     if options.compare:

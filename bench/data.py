@@ -20,11 +20,14 @@ def encode(values, dtype):
     if dtype == "F8_E4M3":  # Any pattern but the two NaN; near the value is near enough for timing.
         return (np.clip(np.abs(values) * 16, 0, 0x7E).astype(np.uint8)
                 | (np.signbit(values).astype(np.uint8) << 7))
-    types = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I32": np.int32}
+    if dtype == "U8":
+        values = np.abs(values)
+    types = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64,
+             "I32": np.int32, "I8": np.int8, "U8": np.uint8}
     return values.astype(types[dtype])
 
 
-ITEM = {"F64": 8, "F32": 4, "I32": 4, "BF16": 2, "F16": 2, "F8_E4M3": 1}
+ITEM = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "BF16": 2, "F16": 2, "F8_E4M3": 1, "I8": 1, "U8": 1}
 
 
 def chunks(count, seed, noise):

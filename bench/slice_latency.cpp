@@ -24,8 +24,7 @@ void measure(const char* layout, const View& view, std::size_t count, std::mt199
     const auto start = std::chrono::steady_clock::now();
     const Result<Reader> reader = Reader::open(view);
     reader.value().values(first, count, values.data());
-    const std::chrono::duration<double, std::micro> took =
-        std::chrono::steady_clock::now() - start;
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
     micros.push_back(took.count());
   }
   std::ranges::sort(micros);

@@ -10,12 +10,15 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "compare/beyond.h"
+#include "compare/noise_file.h"
 #include "compare/tolerance_rules.h"
+#include "diagnose/graph/edges.h"
 #include "diagnose/input_notes.h"
 #include "diagnose/noise.h"
 #include "dumps/layout.h"
 #include "dumps/tokens.h"
 #include "formats/trace_file.h"
+#include "logits/rename.h"
 #include "match/checkpoint.h"
 #include "match/filter.h"
 #include "match/ranks.h"
@@ -24,6 +27,8 @@
 #include "report/auxiliary.h"
 #include "report/conversion.h"
 #include "report/layout_notes.h"
+#include "report/predictions.h"
+#include "report/token_reach.h"
 #include "report/unpaired.h"
 #include "report/wording.h"
 
@@ -90,19 +95,12 @@ Result<void> compare_copies(const AlignedPair& pair, const CompareOptions& optio
   return {};
 }
 
-// A pair in one shape, and what was noted of it while it was compared.
-struct Aligned {
-  AlignedPair views;
-  std::shared_ptr<const Beyond> beyond;
-};
-
 const ToleranceRule* rule_for(const PairRow& row, const Request& request) {
   return request.rules ? request.rules->find(row.a.name) : nullptr;
 }
 
 // Fills one row. A bad tensor spoils this row and nothing else.
-void compare_pair(const Sides& sides, const Pair& which, const Request& request, PairRow& row,
-                  Aligned& aligned) {
+void compare_pair(const Sides& sides, const Pair& which, const Request& request, PairRow& row) {
   const Tensor& a = sides.a.tensors[which.a];
   const Tensor& b = sides.b.tensors[which.b];
   if (!a.fault.empty()) return fail(row, Status::error, "a: " + a.fault);
@@ -127,9 +125,9 @@ void compare_pair(const Sides& sides, const Pair& which, const Request& request,
   if (rule) add_message(row, judge(*rule, row.comparison));
   if (const Result<void> copies = compare_copies(pair.value(), options, row); !copies.ok())
     return fail(row, Status::error, copies.error().message());
-  aligned.views = std::move(pair).value();
+  row.views = std::move(pair).value();
   if (row.comparison.status == Status::different)
-    aligned.beyond = std::make_shared<const Beyond>(std::move(beyond));
+    row.beyond = std::make_shared<const Beyond>(std::move(beyond));
 }
 
 std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const Catalog& b) {
@@ -139,6 +137,8 @@ std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const 
     rows[i].index = i;
     rows[i].a = id_of(a.tensors[pair.a], pair.section_a);
     rows[i].b = id_of(b.tensors[pair.b], pair.section_b);
+    rows[i].capture = pair.a;
+    rows[i].capture_b = pair.b;
     rows[i].layer = pair.layer;
     rows[i].stage = pair.stage;
     rows[i].matched_by = pair.matched_by;
@@ -161,6 +161,12 @@ std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows
 Result<std::map<std::size_t, double>> noise_levels(const Request& request, const Catalog& a) {
   std::map<std::size_t, double> levels;
   if (request.noise.empty() && !request.noise_run) return levels;
+  if (const std::optional<NoiseFloor> floor = TRY(open_noise(request.noise, request.open.roots))) {
+    for (std::size_t i = 0; i < a.tensors.size(); ++i)
+      if (const auto at = floor->find(a.tensors[i].name); at != floor->end())
+        levels[i] = at->second;
+    return levels;
+  }
   Catalog noise =
       request.noise_run ? *request.noise_run : TRY(open_model(request.noise, request.open));
   TRY(arrange(noise, request.layout));
@@ -168,32 +174,27 @@ Result<std::map<std::size_t, double>> noise_levels(const Request& request, const
   const Sides sides = sides_of(a, noise, matching, layout_of(request));
   for (const Pair& pair : matching.pairs) {
     PairRow row;
-    Aligned aligned;
-    compare_pair(sides, pair, request, row, aligned);
+    compare_pair(sides, pair, request, row);
     if (row.comparison.diff.rel_l2) levels[pair.a] = *row.comparison.diff.rel_l2;
   }
   return levels;
 }
 
-std::vector<Site> sites_of(const Report& report, const Matching& matching,
-                           std::vector<Aligned> aligned,
+// Lets go of the elements of a pair: nobody looks at them any more.
+void release(Row& row) {
+  row.views = {};
+  row.beyond.reset();
+}
+
+// What diagnose() looks at: each row, with its elements. The row itself keeps them only where they
+// are `needed` afterwards.
+std::vector<Site> sites_of(std::vector<PairRow>& rows, bool needed,
                            const std::map<std::size_t, double>& noise) {
-  std::vector<Site> sites(report.pairs.size());
-  for (std::size_t i = 0; i < sites.size(); ++i) {
-    const PairRow& row = report.pairs[i];
-    Site& site = sites[i];
-    site.pair = i;
-    site.capture = matching.pairs[i].a;
-    site.capture_b = matching.pairs[i].b;
-    site.name_a = row.a.name;
-    site.name_b = row.b.name;
-    site.place_a = row.a.place;
-    site.place_b = row.b.place;
-    site.layer = row.layer;
-    site.stage = row.stage;
-    site.views = std::move(aligned[i].views);
-    site.beyond = std::move(aligned[i].beyond);
-    site.comparison = row.comparison;
+  std::vector<Site> sites;
+  sites.reserve(rows.size());
+  for (PairRow& row : rows) {
+    Site& site = sites.emplace_back(row);
+    if (!needed) release(row);
     if (const auto level = noise.find(site.capture); level != noise.end())
       site.noise = level->second;
   }
@@ -213,19 +214,22 @@ void settle(const Outcome& outcome, const Request& request, PairRow& row) {
   if (status <= Status::close && outcome.verdict == Verdict::bug) status = Status::different;
 }
 
-Result<void> explain(const Request& request, const Catalog& a, const Matching& matching,
-                     std::vector<Aligned> aligned, Report& report) {
+Result<void> explain(const Request& request, const Catalog& a, bool needed, Report& report) {
   const std::map<std::size_t, double> noise = TRY(noise_levels(request, a));
   DiagnoseOptions options = request.diagnose;
-  if (options.order.empty()) options.order = recorded_order(a);
+  const RecordedRun recorded = recorded_run(a);
+  if (options.order.empty()) options.order = recorded.order;
   if (!request.weights.empty())
     options.weights = Weights(TRY(open_model(request.weights, request.open)));
   const bool with_weights = !request.weights.empty();
-  Insight insight = diagnose(sites_of(report, matching, std::move(aligned), noise), options);
+  std::vector<Site> sites = sites_of(report.pairs, needed, noise);
+  note_inputs(recorded.inputs, sites);
+  Insight insight = diagnose(std::move(sites), options);
   report.findings = std::move(insight.findings);
   report.trials = std::move(insight.trials);
   if (with_weights) report.notes.push_back(weights_note(insight));
   if (!insight.judged) return {};
+  report.steps = true;
   for (const Outcome& outcome : insight.outcomes)
     settle(outcome, request, report.pairs[outcome.pair]);
   const std::optional<FirstDivergence> by_status = first_divergence(report.pairs);
@@ -238,24 +242,18 @@ Result<void> explain(const Request& request, const Catalog& a, const Matching& m
 }
 
 // The questions about both as a whole that were asked for.
-std::vector<Answer> analyses_of(const Request& request, const Pairing& pairing,
-                                std::vector<Aligned> aligned, const Report& report) {
+Result<std::vector<Answer>> analyses_of(const Request& request, const Pairing& pairing,
+                                        const Report& report) {
   Study study(pairing.a, pairing.b, request.analyze);
-  for (std::size_t i = 0; i < report.pairs.size(); ++i) {
-    const PairRow& row = report.pairs[i];
-    Subject subject;
-    subject.name = row.a.name;
-    subject.name_b = row.b.name;
-    subject.place = row.a.place;
-    subject.depth = row.layer;
-    subject.dtype_a = row.a.dtype;
-    subject.dtype_b = row.b.dtype;
-    subject.shape_a = row.a.shape;
-    subject.shape_b = row.b.shape;
-    subject.comparison = row.comparison;
-    subject.views = std::move(aligned[i].views);
-    study.add_pair(std::move(subject));
+  if (!request.analyze.activations.empty()) {
+    Catalog dump = TRY(open_model(request.analyze.activations, request.open));
+    TRY(arrange(dump, request.layout));
+    read_missing_places(dump);
+    study.set_activations(std::move(dump));
   }
+  for (const std::string& base : request.analyze.bases)
+    study.add_base(TRY(open_model(base, request.open)));
+  for (const PairRow& row : report.pairs) study.add_pair(row);
   for (const Leftover& left : pairing.matching.only_a)
     study.add_unpaired('a', pairing.a.tensors[left.tensor]);
   for (const Leftover& left : pairing.matching.only_b)
@@ -287,6 +285,7 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   report.b = side_of(pairing.b);
   report.alone = pairing.alone;
   report.shape_only = request.shape_only;
+  report.steps = !pairing.alone && are_dumps(pairing.a, pairing.b);
   // A slip in a filter must not pass for agreement unseen.
   if (pairing.a.tensors.empty() && pairing.b.tensors.empty() && offered_a + offered_b > 0)
     report.nothing_selected =
@@ -302,6 +301,7 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   if (!pairing.alone)
     for (std::string& note : set_aside(pairing.a, pairing.b, !request.shape_only))
       report.notes.push_back(std::move(note));
+  if (!pairing.alone) name_sequences_alike(pairing.a, pairing.b, report.notes);
 
   // Decide which tensor answers to which. Leftovers on either side are part of the result.
   MatchOptions options = request.match;
@@ -337,9 +337,8 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
   }
   Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, layout_of(request));
   sides.conversion = pairing.conversion.get();
-  std::vector<Aligned> aligned(report.pairs.size());
   for_each_index(report.pairs.size(), [&](std::size_t i) {
-    compare_pair(sides, pairing.matching.pairs[i], with_progress, report.pairs[i], aligned[i]);
+    compare_pair(sides, pairing.matching.pairs[i], with_progress, report.pairs[i]);
     if (request.on_row && !called_off()) request.on_row(report.pairs[i]);
   });
   if (called_off()) return Error("cancelled");
@@ -349,11 +348,19 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
   const bool asked = !request.analyze.wanted.empty() && !request.shape_only && !pairing.alone;
   if (!pairing.alone) report.first_divergence = first_divergence(report.pairs);
   if (request.diagnose.enabled && !request.shape_only && !pairing.alone)
-    TRY(explain(request, pairing.a, pairing.matching, asked ? aligned : std::move(aligned),
-                report));
+    TRY(explain(request, pairing.a, asked, report));
+  // Rows that both have are in one order, which the side tells that knows its tokens.
+  if (request.diagnose.enabled && !pairing.alone)
+    tell_tokens(
+        pairing.b.tokens.empty() ? pairing.a.tokens : pairing.b.tokens,
+        [&](std::size_t pair) { return align_pair(pairing, pair, request); }, report);
   if (request.diagnose.enabled) report_conversion(sides, report);
-  if (asked) report.analyses = analyses_of(request, pairing, std::move(aligned), report);
+  if (!request.shape_only && !pairing.alone)
+    judge_predictions(pairing.a, pairing.b, pairing.matching, request.rules.get(), report);
+  if (asked) report.analyses = TRY(analyses_of(request, pairing, report));
   if (called_off()) return Error("cancelled");
+
+  for (PairRow& row : report.pairs) release(row);
 
   // Say what it comes to.
   note_layouts(report);

@@ -120,7 +120,7 @@ class Shards(Folder):
         self.assertEqual(compare.returncode, 2, compare.stdout)
         said = [line for line in compare.stdout.splitlines() if "missing: " in line]
         self.assertEqual(len(said), 2, compare.stdout)
-        return said[0].partition("  ")[2]
+        return said[0].partition(": ")[2]
 
     def test_without_an_index(self):
         for number in (1, 3):

@@ -47,7 +47,7 @@ class Faults(unittest.TestCase):
     def test_no_message_ends_in_the_result(self):
         out = self.folder / "out.txt"
         self.assertEqual(tensordiff(A, B, "--brief", "--out", out, close=(0, 1, 2)).returncode, 1)
-        self.assertTrue(out.read_text().startswith("different  39 pairs"))
+        self.assertTrue(out.read_text().startswith("DIFFERENT  39 pairs"))
 
     def test_a_full_disk_is_trouble(self):
         with open("/dev/full", "w") as full:

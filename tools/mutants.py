@@ -4,7 +4,7 @@
     tools/mutants.py [--per-file N] [--seed S] FILE=FILTER...
 
 Of each file, N mutants are drawn: a comparison turned round, arithmetic swapped, a condition
-negated, a constant moved by one, an early return left out. Each is built with the quick preset and
+negated, a constant moved by one, an early return left out. Each is built into build/release and
 the unit tests of FILTER (as of --gtest_filter) are run. A mutant that they pass survives: it is
 printed, and either a test is missing or the change makes no difference. One that does not compile
 does not count. The file is put back after each; the tree must be clean before.
@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = ROOT / "build" / "quick"
+BUILD = ROOT / "build" / "release"
 TESTS_SECONDS_MAX = 300  # A mutant that runs on is killed, and counts as noticed.
 
 # What is looked for in code, and what it becomes.

@@ -13,7 +13,7 @@ import sys
 
 # A folder may include itself and what stands before it, never what stands after it.
 LAYERS = """base tensor naming packed formats match align dumps convert layout compare diagnose
-            analyze report pipeline api serve cli""".split()
+            logits analyze report pipeline runs api serve cli""".split()
 # Neither of the two may include the other.
 STRANGERS = [{"formats", "match"}, {"diagnose", "analyze"}]
 # The public headers, in include/, which the sources that implement them include.
@@ -38,7 +38,7 @@ TESTED_BY = {
     "src/compare/compare_test.cpp": "src/compare/ measure traversal ulp",
     "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference steps sums vector",
     "src/dumps/layouts_test.cpp": """src/dumps/ flax forward_hook grammar hidden_states llama_cpp
-                                   module_hooks msprobe sglang_dumper tensorrt_llm
+                                   module_hooks msprobe onnx_values sglang_dumper tensorrt_llm
                                    transformer_engine transformer_lens""",
     "src/dumps/arrange_test.cpp": "src/dumps/ modules passes",
     "src/diagnose/carried_test.cpp": "src/diagnose/ case expected norm_replay",
@@ -49,6 +49,17 @@ TESTED_BY = {
                                    quantization region residual_missing rope_frequency
                                    rope_pairing rope_position rotation row_permutation scale
                                    token_shift""",
+    "src/diagnose/hypotheses/explain_step_test.cpp": """src/diagnose/hypotheses/ confidence score
+                                   src/diagnose/operators/ affine attention attention_changes
+                                   attention_search batch_norm combine context convolution dropped
+                                   dumped elementwise embedding linear norm norm_fit operator
+                                   parameters pooling quantised rotary sources sum unmerged
+                                   windows""",
+    "src/diagnose/noise_test.cpp": "src/diagnose/noise/ casts roundoff structure",
+    "src/analyze/quantization_test.cpp": """src/analyze/ code_book find_quantized layer_inputs
+                                   quantization_grid""",
+    "src/analyze/edit_test.cpp": "src/analyze/ base_merge edit_tests",
+    "src/report/analyses_test.cpp": "src/report/ text_chart",
     "src/diagnose/linear_replay_test.cpp": "src/diagnose/ mlp_replay reduction",
     "src/formats/archive_test.cpp": "src/formats/ member_name shards",
     "src/formats/codecs_test.cpp": "src/formats/ blosc",
@@ -60,26 +71,26 @@ TESTED_BY = {
     "src/formats/pickle/rebuild_test.cpp": """src/formats/pickle/ numpy_rebuild quantized sparse
                                               torch_file torch_rebuild""",
     "src/formats/torch_files_test.cpp": "src/formats/ pickle torch_legacy torch_zip",
+    "src/logits/compare_logits_test.cpp": "src/logits/ causes gates line_up measure row sequences",
     "src/match/match_test.cpp": "src/match/ exact filter fingerprint layer_stage",
     "src/layout/pair_views_test.cpp": "src/layout/ peer_layouts",
     "src/packed/packed_test.cpp": """src/packed/ awq bitsandbytes gptq packed_integers scaled
                                     small_floats""",
     "src/report/csv_test.cpp": "src/report/ csv_row",
+    "src/report/logits_report_test.cpp": "src/report/ predictions",
     "src/match/strategies_test.cpp": "src/match/ by_name meaning",
     "src/report/text_test.cpp": "src/report/ divergence_text",
+    "src/report/wire_test.cpp": "src/report/ wire_pair wire_report",
     "src/report/compare_document_test.cpp": "src/report/ answer_blocks pages review",
     "src/report/document_test.cpp": "src/report/ html html_page markdown",
     "src/analyze/trend_test.cpp": "src/analyze/ convergence_rules",
-    "src/cli/batch_test.cpp": "src/cli/ batch_list batch_state",
-    "tests/recipes_test.py": "src/cli/ git",
+    "src/cli/options_test.cpp": """src/cli/ options_analyses options_diagnosis options_input
+                                  options_output options_pairing options_server options_speed
+                                  options_tolerance options_what""",
     "src/report/changes_test.cpp": "src/report/ json_values selection",
     "src/tensor/reader_test.cpp": "src/tensor/ catalog dtype tensor",
-    "tests/golden/run.py": """src/cli/ batch check compare comparing completions conversion
-                              config_command main options options_analyses
-                              options_diagnosis options_input options_output options_pairing
-                              options_speed options_tolerance options_what show show_text
-                              tensor_facts terminal trend""",
-    "tests/server_test.py": "src/cli/ demo options_server serve serving",
+    "tests/golden/run.py": "src/cli/ logits runs",
+    "tests/conversion_test.py": "src/report/ conversion_python",
     "tests/smoke_test.py": "src/ pipeline",
 }
 

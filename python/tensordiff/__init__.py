@@ -14,7 +14,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from ._capture import Capture, capture
-    from .findings import Isolation, Mistake, NotChecked
+    from .findings import Door, Isolation, Mistake, NotChecked
     from .folder import CaptureError
     from ._invariance import Invariance, invariance
     from ._isolate import MappingError, isolate
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "_capture": ("Capture", "capture"),
-    "findings": ("Isolation", "Mistake", "NotChecked"),
+    "findings": ("Door", "Isolation", "Mistake", "NotChecked"),
     "folder": ("CaptureError",),
     "_invariance": ("Invariance", "invariance"),
     "_isolate": ("MappingError", "isolate"),
@@ -35,7 +35,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Capture", "CaptureError", "ComparisonError", "Divergence", "Finding", "Invariance",
+    "Capture", "CaptureError", "ComparisonError", "Divergence", "Door", "Finding", "Invariance",
     "Isolation", "MappingError", "Mismatch", "Mistake", "NotChecked", "Pair", "Report",
     "TraceError", "__version__", "assert_close", "capture", "compare", "invariance", "isolate",
     "read_trace",

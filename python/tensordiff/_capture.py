@@ -68,7 +68,7 @@ class Capture(Handler):
         self._observer = Observer(model, self, functions=ops == "functions")
         self._trace = TraceWriter(self._observer)
         self._names: dict[str, int] = {}
-        self._made: dict[tuple[str, str], int] = {}
+        self._made: dict[str, int] = {}
         self._shards: ShardWriter | None = None
         self._failed = False
         self._open = contextlib.ExitStack()
@@ -160,9 +160,9 @@ class Capture(Handler):
         self._end += 1
         path = call.path if call else ""
         if self.values == "all" and self._selected(path):
-            count = self._made.get((path, done.name), 0)
-            self._made[path, done.name] = count + 1
-            base = ".".join(filter(None, (path, done.name.strip("_"))))
+            base = ".".join(filter(None, (path, _helper(record), done.name.strip("_"))))
+            count = self._made.get(base, 0)
+            self._made[base] = count + 1
             base += f"@{count}" if count else ""
             for at, tensor in made:
                 self._keep(base if len(made) == 1 else ".".join((base, *at)), tensor)
@@ -307,6 +307,13 @@ def _unsaved(tensor: torch.Tensor) -> str | None:
     if tensor.is_quantized:
         return "quantized"
     return "meta" if tensor.device.type == "meta" else None
+
+
+def _helper(record: dict[str, Any]) -> str | None:
+    """The function between forward() and a call that it is made in, as apply_rotary_pos_emb."""
+    source = record.get("source")
+    name = source[0][2] if source else "forward"
+    return None if name in ("forward", "<lambda>", "<module>") or not name.isidentifier() else name
 
 
 def _frame_of_caller() -> Any:

@@ -205,7 +205,8 @@ def _sum_up(forcer: Forcer, mapper: Mapper, stopped: Exception | None,
         if path in findings and findings[path].kind != "weights":
             del not_checked[path]
     return Isolation(list(findings.values()), list(not_checked.values()), forcer.checked,
-                     mapper.other_paths())
+                     mapper.other_paths(), doors=forcer.doors,
+                     modules={path: type(module).__name__ for path, module in paths_b.items()})
 
 
 def _add_hints(findings: list[Mistake], mapper: Mapper, a: tuple[torch.nn.Module, Any],

@@ -14,10 +14,11 @@ from typing import Any
 import torch
 
 from . import trees
-from .findings import Mistake, NotChecked
+from .findings import Door, Mistake, NotChecked
 from .identity import Identities
 from .observe import FunctionCall, Handler, ModuleCall
 from .record import Bound, Kept, bind
+from .torch_versions import storage_of
 from .values import budget_of, cast, error, fits
 
 _NOTHING: frozenset[str] = frozenset()
@@ -62,13 +63,14 @@ class Forcer(Handler):
         # whose tensors such a use came out right.
         self.foreign: dict[str, frozenset[str]] = {}
         self.trusted: set[str] = set()
+        self.doors: list[Door] = []
         self.counts: set[str] = set()  # Modules that choose another number of rows than A's.
         self._counterpart = counterpart
         self._budget, self._coarsest = budget, coarsest
         self._rounded = rounded  # Round what is put in the place of a tensor, to see what it does.
         self._ids = Identities()
         self._origins: dict[int, _Origin] = {}
-        self._protected = {tensor.untyped_storage()._cdata for tensor in protected
+        self._protected = {storage_of(tensor)._cdata for tensor in protected
                            if tensor.layout == torch.strided}
 
     # --- the calls ---
@@ -212,7 +214,11 @@ class Forcer(Handler):
         apart = error(fitted, b) if fitted is not None else float("inf")
         if apart is None:  # A mask of bools against one of numbers: leave B its own.
             return b
-        if not apart <= self.budget(a.dtype, b.dtype):
+        budget = self.budget(a.dtype, b.dtype)
+        agrees = apart <= budget
+        self.doors.append(Door(call.path, call.label, name, apart if apart < float("inf") else None,
+                               budget, agrees))
+        if not agrees:
             self._blame_tensor(origin, call, name, entering, apart, (a, b))
             self._repair(fitted, b, origin)
         elif origin is not None:
@@ -277,7 +283,7 @@ class Forcer(Handler):
         if a is None or origin is None or origin.maker is None or b.requires_grad:
             return
         overlaps = any(step == 0 and size > 1 for step, size in zip(b.stride(), b.shape))
-        if overlaps or b.untyped_storage()._cdata in self._protected:
+        if overlaps or storage_of(b)._cdata in self._protected:
             return
         b.copy_(cast(a, b))
         self._ids.written(b)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import html
+import os
+import pathlib
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from .view import Served
 
 Kind = Literal["module", "own code", "weights"]
 
@@ -69,6 +73,21 @@ class NotChecked:
 
 
 @dataclasses.dataclass
+class Door:
+    """A tensor of B that was held against A's, at the door of a module."""
+
+    path: str
+    """The module."""
+    call: str
+    """Which call of it: "layers.0.mlp@2" is the third."""
+    name: str
+    """Which argument or result."""
+    rel_l2: float | None
+    budget: float
+    agrees: bool
+
+
+@dataclasses.dataclass
 class Isolation:
     """The answer of isolate().
 
@@ -83,6 +102,10 @@ class Isolation:
     mapping: dict[str, str]
     """Module of B -> module of A, where it is not the same path."""
     notes: list[str] = dataclasses.field(default_factory=list[str])
+    doors: list[Door] = dataclasses.field(default_factory=list[Door])
+    """Every tensor that was compared, in the order of computing."""
+    modules: dict[str, str] = dataclasses.field(default_factory=dict[str, str])
+    """Path -> class of all modules of B."""
 
     @property
     def verdict(self) -> Literal["same", "different", "unknown"]:
@@ -108,17 +131,18 @@ class Isolation:
         return "\n".join(self._lines())
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in (
-                finding.path or "(model)", finding.kind, finding.where,
-                "" if finding.rel_l2 is None else f"{finding.rel_l2:.2g}",
-                finding.cause or "; ".join(finding.weights), finding.hint or "")) + "</tr>"
-            for finding in self.findings)
-        head = "".join(f"<th>{name}</th>" for name in
-                       ("module", "kind", "where", "rel L2", "cause", "look here first"))
-        rest = "".join(f"<li>{html.escape(str(each))}</li>" for each in self.not_checked)
-        title = html.escape(next(self._lines()))
-        return f"<p><b>{title}</b></p><table><tr>{head}</tr>{rows}</table><ul>{rest}</ul>"
+        from .view import fragment
+        return fragment(self)
+
+    def save_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page with the module tree; it loads nothing from elsewhere."""
+        from .view import page
+        pathlib.Path(path).write_text(page(self), encoding="utf-8")
+
+    def serve(self, port: int = 0, *, browser: bool = True) -> Served:
+        """Shows the page in a browser, on this machine only; `.wait()` until Ctrl-C, `.close()`."""
+        from .view import serve
+        return serve(self, port, browser)
 
 
 def _count(number: int, noun: str) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from .torch_versions import storage_of
+
 Key = tuple[Any, ...]
 
 # Below this many storages it is not worth looking for dead ones.
@@ -83,7 +85,7 @@ class Identities:
         return self._storage(tensor).last_write if _has_storage(tensor) else None
 
     def _storage(self, tensor: torch.Tensor) -> _Storage:
-        untyped = tensor.untyped_storage()
+        untyped = storage_of(tensor)
         address: int = untyped._cdata
         storage = self._storages.get(address)
         if storage is None:

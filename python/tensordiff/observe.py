@@ -8,6 +8,8 @@ each; it may replace the arguments and the result of a module.
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -113,6 +115,44 @@ def module_paths(model: torch.nn.Module) -> tuple[dict[torch.nn.Module, str],
     return paths, aliases
 
 
+# Before torch 2.1 hooks see neither keyword arguments nor exceptions.
+_HOOKS_SEE_ALL = "always_call" in inspect.signature(
+    torch.nn.Module.register_forward_hook).parameters
+
+
+class _WrappedForward:
+    """In the place of hooks: the module's own `forward` stands around that of its class."""
+
+    def __init__(self, module: torch.nn.Module, begin: Callable[..., Any],
+                 end: Callable[..., Any]) -> None:
+        self._module = module
+        self._before = vars(module).get("forward")
+        self._set = not isinstance(module, torch.jit.ScriptModule)
+        forward = module.forward
+
+        @functools.wraps(forward)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            told = begin(module, args, kwargs)
+            if told is not None:
+                args, kwargs = told
+            try:
+                out = forward(*args, **kwargs)
+            except BaseException:
+                end(module, args, kwargs, None)
+                raise
+            told = end(module, args, kwargs, out)
+            return out if told is None else told
+
+        if self._set:
+            vars(module)["forward"] = watched
+
+    def remove(self) -> None:
+        if self._set and self._before is None:
+            del vars(self._module)["forward"]
+        elif self._set:
+            vars(self._module)["forward"] = self._before
+
+
 class Observer:
     """Tells a handler of all calls in a model while it is entered, in the entering thread."""
 
@@ -149,6 +189,9 @@ class Observer:
         return self.stack[-1] if self.stack else None
 
     def _hook(self, module: torch.nn.Module) -> Iterator[Any]:
+        if not _HOOKS_SEE_ALL:
+            yield _WrappedForward(module, self._begin, self._end)
+            return
         yield module.register_forward_pre_hook(self._begin, with_kwargs=True)
         yield module.register_forward_hook(self._end, with_kwargs=True, always_call=True)
 

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import html
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -185,7 +186,7 @@ def compare(a: Any, b: Any, *, atol: float | None = None, rtol: float | None = N
 
     a, b: paths of files, folders or archives; (nested) dicts of arrays; modules; or arrays, of
         numpy, torch, jax and all that numpy.asarray() takes. Arrays in the host's memory are not
-        copied.
+        copied; CUDA tensors are compared on their device, and copied only to explain a difference.
     atol, rtol: instead of the default of the coarser dtype of each pair.
     noise: a second run of A, to measure the noise between runs.
     weights: the model that made the dumps, to compute steps again.
@@ -200,6 +201,13 @@ def compare(a: Any, b: Any, *, atol: float | None = None, rtol: float | None = N
     options: dict[str, object] = {
         "atol": atol, "rtol": rtol, "equal_nan": equal_nan, "threads": threads,
         "paths": list(paths), "ignore_regex": ignore, "diagnose": diagnose}
+    on_device = None
+    if _may_have_cuda() and noise is None and weights is None and not paths and not ignore:
+        from .cuda.pairs import compare_on_device, has_cuda
+        if has_cuda(a) and has_cuda(b):
+            on_device = compare_on_device(a, b, atol=atol, rtol=rtol, equal_nan=equal_nan,
+                                          diagnose=diagnose)
+            a, b = on_device.a, on_device.b
     side_a, alive_a = side_of(a)
     side_b, alive_b = side_of(b)
     alive: list[Any] = [alive_a, alive_b]
@@ -212,7 +220,15 @@ def compare(a: Any, b: Any, *, atol: float | None = None, rtol: float | None = N
     del alive
     if error:
         raise ComparisonError(error)
+    if on_device is not None and on_device.rows:
+        from .cuda.pairs import with_rows
+        text = with_rows(text, on_device)
     return Report(text)
+
+
+def _may_have_cuda() -> bool:
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_available()
 
 
 @functools.cache

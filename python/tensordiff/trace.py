@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .observe import Observer
+from .torch_versions import backward_runs, named_tensors, storage_of
 from .trace_file import SCHEMA
 from .version import __version__
 
@@ -29,7 +30,7 @@ class TraceWriter:
     def add(self, record: dict[str, Any]) -> int:
         number = len(self.calls)
         record["id"] = number
-        if torch._C._current_graph_task_id() != -1:  # A backward runs: checkpointing.
+        if backward_runs():  # A backward runs: checkpointing.
             record["phase"] = "recompute"
         self.calls.append(record)
         return number
@@ -40,12 +41,10 @@ class TraceWriter:
 
     def _read_parameters(self, model: torch.nn.Module) -> None:
         first: dict[Any, dict[str, Any]] = {}
-        named = [*model.named_parameters(remove_duplicate=False),
-                 *model.named_buffers(remove_duplicate=False)]
-        for name, tensor in named:
+        for name, tensor in named_tensors(model):
             self._parameters.setdefault(id(tensor), name)
             strided = tensor.layout == torch.strided
-            place = (tensor.untyped_storage()._cdata, tensor.storage_offset()) if strided \
+            place = (storage_of(tensor)._cdata, tensor.storage_offset()) if strided \
                 else id(tensor)
             if place in first and tensor.numel() > 0:
                 first[place].setdefault("tied", []).append(name)

@@ -42,7 +42,7 @@ class PieceCompare {
   static void read(const Reader& reader, uint64_t first, std::size_t count,
                    std::vector<double>& values) {
     values.resize(count * (is_complex(reader.view().dtype) ? 2 : 1));
-    reader.values(first, count, values.data());
+    reader.components(first, count, values.data());
   }
 
   const Reader& a_;

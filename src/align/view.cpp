@@ -151,7 +151,8 @@ View narrowed(View view, std::size_t axis, uint64_t first, uint64_t size) {
 View concatenated(std::span<const View> views, std::size_t axis) {
   View whole = views[0];
   for (const View& view : views.subspan(1)) {
-    assert(view.dtype == whole.dtype && view.swapped == whole.swapped && view.terms == 1);
+    assert(view.dtype == whole.dtype && view.swapped == whole.swapped);
+    assert(view.terms == whole.terms);  // Sums are put in a row term by term.
     for (Part part : view.parts) {
       part.origin[axis] += whole.shape[axis];
       whole.parts.push_back(std::move(part));
@@ -164,13 +165,14 @@ View concatenated(std::span<const View> views, std::size_t axis) {
 View summed(std::span<const View> views) {
   assert(can_encode(views[0].dtype));
   View sum = views[0];
-  sum.terms = views.size();
+  sum.terms = 0;
   sum.parts.clear();
-  for (std::size_t term = 0; term < views.size(); ++term) {
-    for (Part part : views[term].parts) {
-      part.term = term;
+  for (const View& view : views) {  // Which may be a sum itself.
+    for (Part part : view.parts) {
+      part.term += sum.terms;
       sum.parts.push_back(std::move(part));
     }
+    sum.terms += view.terms;
   }
   return sum;
 }

@@ -258,7 +258,8 @@ bool fit_along(std::span<const View> shards, std::size_t axis) {
     Shape shape = view.shape;
     if (shape.size() != shards[0].shape.size() || view.dtype != shards[0].dtype) return false;
     shape[axis] = shards[0].shape[axis];
-    return shape == shards[0].shape && view.swapped == shards[0].swapped && view.terms == 1;
+    return shape == shards[0].shape && view.swapped == shards[0].swapped &&
+           view.terms == shards[0].terms;
   });
 }
 

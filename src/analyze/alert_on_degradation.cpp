@@ -45,7 +45,7 @@ void check_loss(const Study& study, std::vector<Gate>& gates, Answer& answer) {
 }
 
 void check_noise(const Study& study, std::vector<Gate>& gates) {
-  const std::vector<Quantized> found = find_quantized(study);
+  const std::vector<Quantized>& found = study.quantization().found;
   const std::optional<double> sqnr = sqnr_of(found);
   if (!sqnr || std::ranges::any_of(found, &Quantized::fitted)) return;
   const double limit = limit_of(study, "sqnr_db", kSqnrMin);

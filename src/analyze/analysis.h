@@ -94,7 +94,7 @@ Result<void> check_thresholds(const AnalyzeOptions& options);
 std::vector<Answer> analyze(const Study& study);
 
 // A chart of ‖b − a‖ / ‖a‖ by layer, where there are at least two layers.
-void add_change_by_depth(std::span<const Subject* const> weights, Answer& answer);
+void add_change_by_depth(std::span<const Row* const> weights, Answer& answer);
 
 // "memory_analysis" -> "MemoryAnalysis"
 std::string camel_case(std::string_view name);

@@ -118,6 +118,7 @@ TEST(Study, FindsTheDepthAndThePattern) {
   EXPECT_EQ(pattern("fc.weight"), "fc.weight");
 }
 
+// planted: one of two layers grew by half, one weight was removed
 TEST(ChangeSummary, CountsAndMeasures) {
   const std::vector<float> w = noise(16, 1);
   const Model a =
@@ -136,6 +137,7 @@ TEST(ChangeSummary, CountsAndMeasures) {
   EXPECT_EQ(answer.charts[0].values[1], 0);
 }
 
+// unknown: the magnitude of weights that are all zero
 TEST(ChangeSummary, KnowsNoMagnitudeWithoutWeights) {
   const Model zeros = Model().add("w", {2}, {0, 0});
   const Answer answer = answer_to(analyses::change_summary, zeros, zeros);
@@ -143,6 +145,7 @@ TEST(ChangeSummary, KnowsNoMagnitudeWithoutWeights) {
   EXPECT_FALSE(answer.missing.empty());
 }
 
+// planted: a weight and optimizer state were added
 TEST(MemoryAnalysis, CountsBytesByDtype) {
   const Model a = Model().noise("w", {10, 10}, 1);
   const Model b = Model()
@@ -157,6 +160,7 @@ TEST(MemoryAnalysis, CountsBytesByDtype) {
   EXPECT_EQ(cell(list_of(answer, "dtypes"), 0, "bytes_b"), "840");
 }
 
+// unknown: keys and values without a config
 TEST(MemoryAnalysis, KnowsNoCacheWithoutAConfig) {
   const Model model = Model().noise("w", {10, 10}, 1);
   const Answer answer = answer_to(analyses::memory_analysis, model, model);

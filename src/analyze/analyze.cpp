@@ -46,8 +46,8 @@ std::vector<Answer> analyze(const Study& study) {
   return answers;
 }
 
-void add_change_by_depth(std::span<const Subject* const> weights, Answer& answer) {
-  const std::map<int64_t, std::vector<const Subject*>> layers = by_depth(weights);
+void add_change_by_depth(std::span<const Row* const> weights, Answer& answer) {
+  const std::map<int64_t, std::vector<const Row*>> layers = by_depth(weights);
   if (layers.size() < 2) return;
   Chart chart;
   chart.name = "change_by_layer";

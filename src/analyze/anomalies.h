@@ -20,7 +20,7 @@ struct Anomaly {
   std::string tensor;
   double value = 0;      // What was measured,
   double reference = 0;  // and what it is held against.
-  std::string meaning;   // "37 of 64 rows are zero; 0 in a"
+  std::string meaning;   // "37 of 64 rows are zero; 0 in A"
 };
 
 // The worst first; equal ones in display order.

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "analyze/analysis.h"
+#include "analyze/edit.h"
+#include "analyze/layer_map.h"
 #include "analyze/structure.h"
 #include "base/text.h"
 
@@ -18,16 +20,8 @@ void add_both(Answer& answer, const std::string& key, std::optional<uint64_t> a,
   answer.field(key + "_a", a).field(key + "_b", b);
 }
 
-// Layers that only one side has, as "3-5, 7".
-std::string ranges(const std::set<int64_t>& numbers) {
-  std::string text;
-  for (auto at = numbers.begin(); at != numbers.end();) {
-    const int64_t first = *at;
-    int64_t last = first;
-    while (++at != numbers.end() && *at == last + 1) last = *at;
-    text += (text.empty() ? "" : ", ") + std::to_string(first);
-    if (last > first) text += "-" + std::to_string(last);
-  }
+std::string ranges(const std::vector<int64_t>& numbers) {
+  const std::string text = ranges_text(numbers);
   return text.empty() ? "none" : text;
 }
 
@@ -39,17 +33,36 @@ std::set<int64_t> layers_of(const Catalog& catalog) {
   return layers;
 }
 
-std::set<int64_t> without(const std::set<int64_t>& all, const std::set<int64_t>& taken) {
-  std::set<int64_t> left;
-  std::ranges::set_difference(all, taken, std::inserter(left, left.end()));
+std::vector<int64_t> without(const std::set<int64_t>& all, const std::set<int64_t>& taken) {
+  std::vector<int64_t> left;
+  std::ranges::set_difference(all, taken, std::back_inserter(left));
   return left;
+}
+
+// Where each layer of B comes from, by its values.
+void add_layer_map(const Study& study, Answer& answer) {
+  const LayerMap map = map_layers(study);
+  if (map.a.size() < 2 || map.b.empty()) return;
+  const bool any = std::ranges::any_of(map.from, [](int64_t from) { return from >= 0; });
+  if (!any) {
+    answer.unknown("layer_map", "layers of B that are like one of A");
+    return;
+  }
+  const bool same = !map.moved && map.dropped.empty() && map.a == map.b &&
+                    std::ranges::find(map.from, -1) == map.from.end();
+  answer.field("layer_map", same ? "each from its own" : map.text());
+  answer.field("layers_dropped", ranges(map.dropped));
+  answer.field("layers_repeated", ranges(map.repeated));
+  Listing& list = answer.list("layers_from", {"layer_b", "from_a"});
+  for (std::size_t i = 0; i < map.b.size() && !same; ++i)
+    list.add({map.b[i], map.from[i] >= 0 ? Datum(map.from[i]) : Datum()});
 }
 
 void add_differences(const Study& study, Answer& answer) {
   Listing& list = answer.list("differences", {"tensor", "difference", "a", "b"});
-  for (const Subject& pair : study.pairs())
-    if (pair.weight() && pair.shape_a != pair.shape_b)
-      list.add({pair.name, "reshaped", shape_text(pair.shape_a), shape_text(pair.shape_b)});
+  for (const Row* pair : study.pairs())
+    if (is_weight(*pair) && pair->a.shape != pair->b.shape)
+      list.add({pair->a.name, "reshaped", shape_text(pair->a.shape), shape_text(pair->b.shape)});
   for (const Tensor* tensor : study.only_a())
     list.add({tensor->name, "removed", shape_text(tensor->view.shape), Datum()});
   for (const Tensor* tensor : study.only_b())
@@ -75,6 +88,7 @@ void examine(const Study& study, Answer& answer) {
   const std::set<int64_t> layers_a = layers_of(study.a()), layers_b = layers_of(study.b());
   answer.field("layers_added", ranges(without(layers_b, layers_a)));
   answer.field("layers_removed", ranges(without(layers_a, layers_b)));
+  add_layer_map(study, answer);
   add_differences(study, answer);
   std::map<std::string_view, uint64_t> parts = a.by_part;
   parts.insert(b.by_part.begin(), b.by_part.end());

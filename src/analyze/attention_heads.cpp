@@ -9,8 +9,8 @@
 namespace tensordiff {
 namespace {
 
-bool has(const Subject& pair, std::string_view word) {
-  return lower(pair.name).find(word) != std::string::npos;
+bool has(const Row& pair, std::string_view word) {
+  return lower(pair.a.name).find(word) != std::string::npos;
 }
 
 AlignedPair part(const AlignedPair& views, std::size_t axis, uint64_t first, uint64_t size) {
@@ -21,9 +21,9 @@ class Collector {
  public:
   Collector(uint64_t heads, uint64_t kv_heads) : heads_(heads), kv_heads_(kv_heads) {}
 
-  void add(const Subject& pair, std::map<int64_t, AttentionLayer>& layers,
+  void add(const Row& pair, std::map<int64_t, AttentionLayer>& layers,
            std::vector<std::string>& skipped) {
-    const Place& place = pair.place;
+    const Place& place = pair.a.place;
     if (!place.known || place.parameter == Param::bias || !place.layer_named) return;
     if (pair.views.a.shape.size() != 2) return;
     AttentionLayer& layer = layers[place.layer];
@@ -34,7 +34,7 @@ class Collector {
     if (place.step == Role::key) layer.k = matrix(pair.views, true, kv_heads_);
     if (place.step == Role::value) layer.v = matrix(pair.views, true, kv_heads_);
     if (place.step == Role::attention_output) layer.o = matrix(pair.views, turned, heads_);
-    if (place.step == Role::fused_qkv && !split_fused(pair, layer)) skipped.push_back(pair.name);
+    if (place.step == Role::fused_qkv && !split_fused(pair, layer)) skipped.push_back(pair.a.name);
   }
 
  private:
@@ -46,7 +46,7 @@ class Collector {
   }
 
   // Query, key and value one after the other; other orders are not told apart by shape.
-  bool split_fused(const Subject& pair, AttentionLayer& layer) const {
+  bool split_fused(const Row& pair, AttentionLayer& layer) const {
     const bool turned = has(pair, "c_attn");
     if (!turned && !has(pair, "in_proj") && !has(pair, "qkv_proj") && !has(pair, "w_pack"))
       return false;
@@ -104,7 +104,7 @@ Attention attention_of(const Study& study) {
   }
   std::map<int64_t, AttentionLayer> layers;
   Collector collector(*found.heads, found.kv_heads.value_or(*found.heads));
-  for (const Subject* pair : study.weights()) collector.add(*pair, layers, found.skipped);
+  for (const Row* pair : study.weights()) collector.add(*pair, layers, found.skipped);
   for (auto& [depth, layer] : layers) {
     for (std::optional<HeadMatrix>* matrix : {&layer.q, &layer.k, &layer.v, &layer.o})
       measure(*matrix);

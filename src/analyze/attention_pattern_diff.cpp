@@ -33,8 +33,8 @@ struct HeadDistance {
   double distance;
 };
 
-bool is_map(const Subject& pair) {
-  const std::string name = lower(pair.name);
+bool is_map(const Row& pair) {
+  const std::string name = lower(pair.a.name);
   if (pair.views.a.shape.size() < 3 || !pair.compared() || pair.views.a.elements() == 0)
     return false;
   if (is_complex(pair.views.a.dtype) || is_complex(pair.views.b.dtype)) return false;
@@ -45,7 +45,7 @@ bool is_map(const Subject& pair) {
 }
 
 // The distance of each head of a map, or nothing where its rows do not add up to 1.
-std::vector<HeadDistance> map_distances(const Subject& pair) {
+std::vector<HeadDistance> map_distances(const Row& pair) {
   const Shape& shape = pair.views.a.shape;
   const uint64_t columns = shape.back(), rows = shape[shape.size() - 2];
   const uint64_t heads = shape[shape.size() - 3];
@@ -67,7 +67,7 @@ std::vector<HeadDistance> map_distances(const Subject& pair) {
     counted += map % heads == 0;
   }
   for (uint64_t head = 0; head < heads; ++head) {
-    found[head].where = pair.name;
+    found[head].where = pair.a.name;
     found[head].head = head;
     found[head].distance /= static_cast<double>(counted * std::min<uint64_t>(rows, kRowsOfHead));
   }
@@ -134,9 +134,9 @@ void from_weights(const Study& study, std::vector<HeadDistance>& heads, Answer& 
 
 void examine(const Study& study, Answer& answer) {
   std::vector<HeadDistance> heads;
-  for (const Subject& pair : study.pairs()) {
-    if (!is_map(pair)) continue;
-    const std::vector<HeadDistance> found = map_distances(pair);
+  for (const Row* pair : study.pairs()) {
+    if (!is_map(*pair)) continue;
+    const std::vector<HeadDistance> found = map_distances(*pair);
     heads.insert(heads.end(), found.begin(), found.end());
   }
   const bool maps = !heads.empty();

@@ -17,17 +17,17 @@ struct Counts {
   uint64_t elements = 0, elements_changed = 0;
 };
 
-Counts count(std::span<const Subject> pairs) {
+Counts count(std::span<const Row* const> pairs) {
   Counts counts;
-  for (const Subject& pair : pairs) {
-    counts.retyped += pair.dtype_a != pair.dtype_b;
-    if (pair.comparison.status == Status::error) {
+  for (const Row* pair : pairs) {
+    counts.retyped += pair->a.dtype != pair->b.dtype;
+    if (pair->comparison.status == Status::error) {
       ++counts.unreadable;
-    } else if (pair.comparison.status == Status::incomparable) {
+    } else if (pair->comparison.status == Status::incomparable) {
       ++counts.reshaped;
     } else {
-      ++(pair.changed() ? counts.changed : counts.unchanged);
-      const Diff& diff = pair.comparison.diff;
+      ++(pair->changed() ? counts.changed : counts.unchanged);
+      const Diff& diff = pair->comparison.diff;
       counts.elements += diff.compared + diff.nonfinite_mismatch + diff.nonfinite_agreeing;
       counts.elements_changed += diff.compared - diff.equal + diff.nonfinite_mismatch;
     }
@@ -35,23 +35,23 @@ Counts count(std::span<const Subject> pairs) {
   return counts;
 }
 
-void add_largest(const std::vector<const Subject*>& weights, Answer& answer) {
-  std::vector<const Subject*> changed = weights;
-  std::erase_if(changed, [](const Subject* pair) { return !pair->changed(); });
-  std::ranges::stable_sort(changed, std::greater(), [](const Subject* pair) {
+void add_largest(const std::vector<const Row*>& weights, Answer& answer) {
+  std::vector<const Row*> changed = weights;
+  std::erase_if(changed, [](const Row* pair) { return !pair->changed(); });
+  std::ranges::stable_sort(changed, std::greater(), [](const Row* pair) {
     return pair->comparison.diff.rel_l2.value_or(0);
   });
   if (changed.size() > kLargestShown) changed.resize(kLargestShown);
   Listing& table = answer.list("largest", {"tensor", "rel_l2", "max_abs", "cosine"});
-  for (const Subject* pair : changed) {
+  for (const Row* pair : changed) {
     const Diff& diff = pair->comparison.diff;
-    table.add({pair->name, diff.rel_l2, diff.max_abs, diff.cosine});
+    table.add({pair->a.name, diff.rel_l2, diff.max_abs, diff.cosine});
   }
 }
 
 void examine(const Study& study, Answer& answer) {
   const Counts counts = count(study.pairs());
-  const std::vector<const Subject*> weights = study.weights();
+  const std::vector<const Row*>& weights = study.weights();
   answer.field("changed", counts.changed).field("unchanged", counts.unchanged);
   answer.field("added", study.only_b().size()).field("removed", study.only_a().size());
   answer.field("reshaped", counts.reshaped).field("retyped", counts.retyped);

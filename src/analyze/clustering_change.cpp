@@ -1,9 +1,12 @@
 // clustering_change: do rows of the weights still belong together as they did?
 //
-//   clusters  = k-means of up to 192 rows (of 64 columns) of a matrix, k = 8
+//   clusters  = k-means of up to 192 rows (of 64 columns) of a matrix; k from 2 to 8, where a's
+//               structure is largest
 //   agreement = adjusted Rand index of the clusters in a and in b: 1 the same, about 0 unrelated
 //   structure = 1 − variance within clusters / the same once each column is shuffled by itself; a
 //               matrix without structure has no clusters to keep
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <random>
@@ -17,10 +20,10 @@ namespace tensordiff {
 namespace {
 
 constexpr PatchSize kPatch{192, 64};
-constexpr std::size_t kClusters = 8;
+constexpr std::size_t kClustersMax = 8;
 constexpr std::size_t kRowsMin = 24;  // Fewer make no clusters.
 constexpr double kStructure = 0.1;
-constexpr std::size_t kMatricesMax = 48;  // The largest.
+constexpr std::size_t kMatricesMax = 32;  // The largest.
 
 // The same values with each column in an order of its own: what the columns say together is gone.
 Dense shuffled(const Dense& rows) {
@@ -33,26 +36,43 @@ Dense shuffled(const Dense& rows) {
 }
 
 struct Regrouping {
-  const Subject* pair = nullptr;
+  const Row* pair = nullptr;
   bool told = false;
+  std::size_t clusters = 0;
   double structure = 0, agreement = 0;
 };
+
+// The number of clusters that leave least variance against rows without structure (the gap
+// statistic of Tibshirani et al., with one reference).
+Clusters best_clusters(const Dense& rows, double& structure) {
+  const Dense reference = shuffled(rows);
+  Clusters best;
+  structure = 0;
+  for (std::size_t count = 2; count <= kClustersMax; ++count) {
+    Clusters found = cluster_rows(rows, count);
+    const double chance = cluster_rows(reference, count).explained;
+    const double gain = chance < 1 ? 1 - (1 - found.explained) / (1 - chance) : 0;
+    if (count > 2 && gain <= structure) continue;
+    structure = gain;
+    best = std::move(found);
+  }
+  return best;
+}
 
 void measure(Regrouping& it) {
   const Result<Dense> a = read_patch(it.pair->views.a, kPatch);
   const Result<Dense> b = read_patch(it.pair->views.b, kPatch);
   if (!a.ok() || !b.ok() || a.value().rows < kRowsMin) return;
-  const Clusters before = cluster_rows(a.value(), kClusters);
-  const Clusters after = cluster_rows(b.value(), kClusters);
-  const double chance = cluster_rows(shuffled(a.value()), kClusters).explained;
-  it.structure = chance < 1 ? 1 - (1 - before.explained) / (1 - chance) : 0;
-  it.agreement = adjusted_rand(before.labels, after.labels);
+  const Clusters before = best_clusters(a.value(), it.structure);
+  if (it.structure >= kStructure)
+    it.agreement = adjusted_rand(before.labels, cluster_rows(b.value(), before.count).labels);
+  it.clusters = before.count;
   it.told = true;
 }
 
 void examine(const Study& study, Answer& answer) {
   std::vector<Regrouping> found;
-  for (const Subject* pair : study.weights())
+  for (const Row* pair : study.weights())
     if (pair->views.a.shape.size() >= 2 && pair->views.a.shape[0] >= kRowsMin) {
       found.emplace_back();
       found.back().pair = pair;
@@ -61,7 +81,7 @@ void examine(const Study& study, Answer& answer) {
                            [](const Regrouping& each) { return each.pair->views.a.elements(); });
   if (found.size() > kMatricesMax) {
     found.resize(kMatricesMax);
-    answer.notes.push_back("the 48 largest matrices were looked at");
+    answer.notes.push_back(fmt::format("the {} largest matrices were looked at", kMatricesMax));
   }
   for_each_index(found.size(), [&](std::size_t i) { measure(found[i]); });
   std::erase_if(found, [](const Regrouping& each) { return !each.told; });
@@ -77,12 +97,13 @@ void examine(const Study& study, Answer& answer) {
     answer.unknown("agreement", "a matrix of 24 rows or more whose rows form clusters");
   answer.field("with_clusters", structured).field("looked_at", found.size());
   std::ranges::stable_sort(found, {}, &Regrouping::agreement);
-  Listing& list = answer.list("matrices", {"tensor", "has_clusters", "structure", "agreement"});
+  Listing& list = answer.list("matrices", {"tensor", "clusters", "structure", "agreement"});
   for (const Regrouping& each : found) {
     const bool has = each.structure >= kStructure;
-    list.add({each.pair->name, has, each.structure, has ? Datum(each.agreement) : Datum()});
+    list.add({each.pair->a.name, has ? each.clusters : 0, each.structure,
+              has ? Datum(each.agreement) : Datum()});
   }
-  answer.notes.push_back("from at most 192 rows by 64 columns of each matrix, 8 clusters");
+  answer.notes.push_back("from at most 192 rows by 64 columns of each matrix");
 }
 
 }  // namespace

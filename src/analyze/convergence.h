@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,10 +16,24 @@ struct Updates {
   std::span<const double> cosines;  // Between each and the next; may be empty: not known.
   bool broken = false;              // Weights became NaN or infinite.
   double growth = 1;                // ‖last‖ / ‖first‖ of the weights.
+  // A loss or score that the checkpoints store, first to last; fewer than two: not known.
+  std::span<const double> measures = {};
+  bool smaller_is_better = true;
+  std::optional<double> steps = {};  // Of the optimizer, over the last update.
 };
 
-// The first that applies; unknown without an update.
-enum class Course { diverging, unknown, converged, oscillating, converging, stable, moving };
+// The first that applies. One update alone is unknown, unless a stored loss or the steps tell.
+enum class Course {
+  diverging,
+  worsening,  // The stored loss rises.
+  unknown,
+  converged,
+  oscillating,
+  converging,
+  improving,  // The stored loss falls.
+  stable,
+  moving,
+};
 std::string_view name_of(Course course);
 
 struct Convergence {

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "analyze/analysis.h"
+#include "analyze/gates.h"
 
 namespace tensordiff {
 namespace {
@@ -22,10 +23,11 @@ bool is_momentum(std::string_view name) {
 // The angle between what the optimizer had in mind in a and in b, over all parameters together.
 std::optional<double> direction(const Study& study) {
   double product = 0, squares_a = 0, squares_b = 0;
-  for (const Subject& pair : study.pairs()) {
-    if (pair.purpose != Purpose::optimizer || !pair.compared() || !is_momentum(pair.name)) continue;
-    const double a = squares_of(pair.comparison.a), b = squares_of(pair.comparison.b);
-    product += pair.comparison.diff.cosine.value_or(0) * std::sqrt(a * b);
+  for (const Row* pair : study.pairs()) {
+    if (purpose_of(*pair) != Purpose::optimizer || !pair->compared() || !is_momentum(pair->a.name))
+      continue;
+    const double a = squares_of(pair->comparison.a), b = squares_of(pair->comparison.b);
+    product += pair->comparison.diff.cosine.value_or(0) * std::sqrt(a * b);
     squares_a += a;
     squares_b += b;
   }
@@ -33,9 +35,9 @@ std::optional<double> direction(const Study& study) {
   return product / std::sqrt(squares_a * squares_b);
 }
 
-std::optional<double> spread_of_sizes(std::span<const Subject* const> weights) {
+std::optional<double> spread_of_sizes(std::span<const Row* const> weights) {
   double count = 0, sum = 0, squares = 0;
-  for (const Subject* pair : weights) {
+  for (const Row* pair : weights) {
     const std::optional<double> size = pair->comparison.diff.rel_l2;
     if (!size || !std::isfinite(*size)) continue;
     count += 1;
@@ -48,7 +50,12 @@ std::optional<double> spread_of_sizes(std::span<const Subject* const> weights) {
 }
 
 std::string_view advice(Course course) {
-  if (course == Course::diverging) return "stop and look: lower the learning rate or restore a";
+  if (course == Course::diverging) return "stop and look: lower the learning rate or restore A";
+  if (course == Course::worsening)
+    return "the stored measure became worse: restore A, or lower the learning rate";
+  if (course == Course::unknown)
+    return "compare more checkpoints (tensordiff trend), or store the loss with each";
+  if (course == Course::improving) return "the stored measure becomes better: continue training";
   if (course == Course::converged) return "further steps at this rate change next to nothing";
   if (course == Course::oscillating) return "steps undo each other: lower the learning rate";
   if (course == Course::stable)
@@ -57,7 +64,7 @@ std::string_view advice(Course course) {
 }
 
 void examine(const Study& study, Answer& answer) {
-  const std::vector<const Subject*> weights = study.weights();
+  const std::vector<const Row*>& weights = study.weights();
   const std::optional<double> size = relative_change(weights);
   if (!size) {
     answer.unknown("status", "weights that can be compared and are not zero");
@@ -65,7 +72,7 @@ void examine(const Study& study, Answer& answer) {
   }
   uint64_t broken = 0;
   double squares_a = 0, squares_b = 0;
-  for (const Subject* pair : weights) {
+  for (const Row* pair : weights) {
     const Comparison& it = pair->comparison;
     broken += it.b.nan + it.b.inf > it.a.nan + it.a.inf;
     squares_a += squares_of(it.a);
@@ -78,8 +85,24 @@ void examine(const Study& study, Answer& answer) {
   if (angle) updates.cosines = cosines;
   updates.broken = broken > 0;
   updates.growth = std::sqrt(squares_b / squares_a);
-  const Course course = judge_convergence(updates).course;
-  answer.field("status", name_of(course)).field("size", *size);
+  const std::optional<Decline> measure = decline_of(study);
+  const double measures[] = {measure ? measure->a : 0, measure ? measure->b : 0};
+  if (measure) updates.measures = measures;
+  updates.smaller_is_better = !measure || measure->smaller_is_better;
+  const std::optional<StepsBetween> steps = steps_between(study);
+  if (steps) updates.steps = std::abs(steps->b - steps->a);
+  const Convergence found = judge_convergence(updates);
+  const Course course = found.course;
+  if (course == Course::unknown)
+    answer.unknown("status", "a third checkpoint (trend), or a loss stored in both");
+  else
+    answer.field("status", name_of(course));
+  answer.field("reason", found.reason).field("size", *size);
+  if (measure)
+    answer.field("measure", measure->measure)
+        .field("measure_a", measure->a)
+        .field("measure_b", measure->b);
+  if (steps) answer.field("step_a", steps->a).field("step_b", steps->b);
   answer.field("stability", spread_of_sizes(weights)).field("growth", updates.growth);
   if (angle)
     answer.field("direction", *angle);

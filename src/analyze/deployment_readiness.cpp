@@ -38,18 +38,18 @@ Gate names_gate(std::string name, const std::vector<std::string>& bad, std::stri
 
 std::vector<std::string> not_finite(const Study& study) {
   std::vector<std::string> names;
-  for (const Subject* pair : study.weights()) {
+  for (const Row* pair : study.weights()) {
     const Stats& b = pair->comparison.b;
     const Stats& a = pair->comparison.a;
-    if (b.nan + b.inf > a.nan + a.inf) names.push_back(pair->name_b);
+    if (b.nan + b.inf > a.nan + a.inf) names.push_back(pair->b.name);
   }
   return names;
 }
 
 std::vector<std::string> unreadable(const Study& study) {
   std::vector<std::string> names;
-  for (const Subject& pair : study.pairs())
-    if (pair.comparison.status == Status::error) names.push_back(pair.name_b);
+  for (const Row* pair : study.pairs())
+    if (pair->comparison.status == Status::error) names.push_back(pair->b.name);
   for (const Tensor* tensor : study.only_b())
     if (!tensor->fault.empty()) names.push_back(tensor->name);
   return names;

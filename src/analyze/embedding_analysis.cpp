@@ -1,8 +1,11 @@
 // embedding_analysis: which tokens moved, and do they have other neighbours?
 //
+//   A table that gained or lost rows at its end is compared as far as both have it.
 //   drift of a row = ‖b − a‖ / ‖a‖, exact for every row
 //   neighbours     = of up to 512 rows spread over the table: how many of the five nearest (by
 //                    cosine) stay among the five nearest, on average
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,9 +24,9 @@ constexpr std::size_t kNeighbours = 5;
 constexpr PatchSize kTable{512, 256};
 constexpr std::size_t kMostMoved = 10;
 
-bool is_table(const Subject& pair) {
-  return pair.shape_a.size() == 2 && pair.shape_a[0] > kNeighbours &&
-         part_of(pair.name, pair.place, pair.shape_a) == ModelPart::embedding;
+bool is_table(const Row& pair) {
+  return pair.a.shape.size() == 2 && pair.a.shape[0] > kNeighbours &&
+         part_of(pair.a.name, pair.a.place, pair.a.shape) == ModelPart::embedding;
 }
 
 // Token text by number, from a tokenizer beside the model.
@@ -60,7 +63,7 @@ std::vector<std::vector<std::size_t>> neighbours(const Dense& rows) {
   return found;
 }
 
-std::optional<double> neighbours_kept(const Subject& pair) {
+std::optional<double> neighbours_kept(const Row& pair) {
   const Result<Dense> a = read_patch(pair.views.a, kTable), b = read_patch(pair.views.b, kTable);
   if (!a.ok() || !b.ok() || a.value().rows <= kNeighbours) return std::nullopt;
   const auto before = neighbours(a.value()), after = neighbours(b.value());
@@ -73,12 +76,39 @@ std::optional<double> neighbours_kept(const Subject& pair) {
   return kept / all;
 }
 
+// The first rows of a view that is stored in one piece; nothing for others.
+std::optional<View> first_rows(View view, uint64_t rows) {
+  if (view.parts.size() != 1 || view.terms > 1 || view.shape.size() != 2) return std::nullopt;
+  view.shape[0] = view.parts[0].shape[0] = rows;
+  return view;
+}
+
+// A table that gained or lost rows at its end, as far as both sides have it.
+std::optional<Row> common_rows(const Study& study, const Row& pair) {
+  if (pair.compared() || !is_table(pair) || pair.b.shape.size() != 2) return std::nullopt;
+  if (pair.a.shape[1] != pair.b.shape[1] || pair.a.shape[0] == pair.b.shape[0]) return std::nullopt;
+  const auto view_of = [](const Catalog& catalog, const std::string& name) -> std::optional<View> {
+    for (const Tensor& tensor : catalog.tensors)
+      if (tensor.name == name && tensor.fault.empty()) return tensor.view;
+    return std::nullopt;
+  };
+  const std::optional<View> a = view_of(study.a(), pair.a.name),
+                            b = view_of(study.b(), pair.b.name);
+  if (!a || !b) return std::nullopt;
+  const uint64_t rows = std::min(pair.a.shape[0], pair.b.shape[0]);
+  const std::optional<View> first_a = first_rows(*a, rows), first_b = first_rows(*b, rows);
+  if (!first_a || !first_b) return std::nullopt;
+  Row common = pair;
+  common.views = {*first_a, *first_b, {}, {}, {}};
+  return common;
+}
+
 struct Moved {
   uint64_t row;
   double drift;
 };
 
-void add_table(const Subject& pair, const std::map<uint64_t, std::string>& texts, Answer& answer) {
+void add_table(const Row& pair, const std::map<uint64_t, std::string>& texts, Answer& answer) {
   const uint64_t rows = pair.views.a.shape[0], columns = pair.views.a.shape[1];
   const Result<std::vector<GroupSum>> sums = group_sums(pair.views, {columns, rows});
   if (!sums.ok()) return;
@@ -92,7 +122,11 @@ void add_table(const Subject& pair, const std::map<uint64_t, std::string>& texts
     if (drift > 0) moved.push_back({row, drift});
   }
   std::ranges::stable_sort(moved, std::greater(), &Moved::drift);
-  answer.field("table", pair.name).field("rows", rows).field("rows_moved", changed);
+  answer.field("table", pair.a.name).field("rows", rows).field("rows_moved", changed);
+  const uint64_t a = pair.a.shape[0], b = pair.b.shape[0];
+  if (a != b)
+    answer.field("vocabulary", fmt::format("{} {} rows; {} compared", b > a ? b - a : a - b,
+                                           b > a ? "new" : "lost", rows));
   answer.field("mean_drift", sum / static_cast<double>(rows));
   answer.field("largest_drift", moved.empty() ? 0.0 : moved[0].drift);
   answer.field("neighbours_kept", neighbours_kept(pair));
@@ -106,12 +140,21 @@ void add_table(const Subject& pair, const std::map<uint64_t, std::string>& texts
 }
 
 void examine(const Study& study, Answer& answer) {
-  const Subject* largest = nullptr;
-  for (const Subject* pair : study.weights())
-    if (is_table(*pair) && pair->views.a.shape.size() == 2 && pair->shape_a[0] <= kGroupsMax)
-      if (!largest || pair->shape_a[0] > largest->shape_a[0]) largest = pair;
+  const Row* largest = nullptr;
+  std::optional<Row> resized;
+  for (const Row* each : study.pairs()) {
+    const Row& pair = *each;
+    if (!is_weight(pair) || !is_table(pair) || pair.a.shape[0] > kGroupsMax) continue;
+    if (largest && pair.a.shape[0] <= largest->a.shape[0]) continue;
+    if (pair.compared() && pair.views.a.shape.size() == 2) {
+      largest = &pair;
+    } else if (std::optional<Row> common = common_rows(study, pair)) {
+      resized = std::move(common);
+      largest = &*resized;
+    }
+  }
   if (!largest) {
-    answer.unknown("table", "an embedding table of the same shape on both sides");
+    answer.unknown("table", "an embedding table of the same width on both sides");
     return;
   }
   const std::map<uint64_t, std::string> texts = token_texts(study);

@@ -16,14 +16,16 @@ constexpr std::size_t kNamesShown = 3;
 std::vector<std::string> weights_among(std::span<const Tensor* const> tensors) {
   std::vector<std::string> names;
   for (const Tensor* tensor : tensors)
-    if (purpose_of(tensor->name, tensor->view.shape) == Purpose::weight)
+    if (purpose_of(tensor->name, tensor->view.shape) == Purpose::weight &&
+        tensor->auxiliary.empty())
       names.push_back(tensor->name);
   return names;
 }
 
 }  // namespace
 
-void add_gates(const std::vector<Gate>& gates, Answer& answer) {
+void add_gates(std::vector<Gate> gates, Answer& answer) {
+  std::ranges::stable_sort(gates, {}, &Gate::passed);  // What failed is what matters.
   Listing& list = answer.list("gates", {"gate", "passed", "evidence"});
   std::vector<std::string> failed;
   for (const Gate& gate : gates) {
@@ -60,8 +62,9 @@ std::vector<std::string> added_weights(const Study& study) { return weights_amon
 
 std::vector<std::string> reshaped_weights(const Study& study) {
   std::vector<std::string> names;
-  for (const Subject& pair : study.pairs())
-    if (pair.weight() && pair.comparison.status == Status::incomparable) names.push_back(pair.name);
+  for (const Row* pair : study.pairs())
+    if (is_weight(*pair) && pair->comparison.status == Status::incomparable)
+      names.push_back(pair->a.name);
   return names;
 }
 
@@ -71,9 +74,17 @@ std::optional<Decline> decline_of(const Study& study) {
     const std::optional<double> before = fact ? study.facts_a().named(fact->name) : std::nullopt;
     if (!before || *before == 0 || !std::isfinite(*before)) continue;
     const double growth = (fact->value - *before) / std::abs(*before);
-    return Decline{fact->name, *before, fact->value, fact == after.loss ? growth : -growth};
+    const bool loss = fact == after.loss;
+    return Decline{fact->name, *before, fact->value, loss ? growth : -growth, loss};
   }
   return std::nullopt;
+}
+
+std::optional<StepsBetween> steps_between(const Study& study) {
+  const Fact* after = progress_of(study.facts_b()).step;
+  const std::optional<double> before = after ? study.facts_a().named(after->name) : std::nullopt;
+  if (!before || !std::isfinite(*before) || *before == after->value) return std::nullopt;
+  return StepsBetween{after->name, *before, after->value};
 }
 
 }  // namespace tensordiff

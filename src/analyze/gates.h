@@ -18,8 +18,8 @@ struct Gate {
   std::string evidence;  // "3 tensors of a are missing: fc.bias, …"
 };
 
-// The list of gates, the count of those that failed, and the alarm if there are any.
-void add_gates(const std::vector<Gate>& gates, Answer& answer);
+// The list of gates, those that failed first, their count, and the alarm if there are any.
+void add_gates(std::vector<Gate> gates, Answer& answer);
 
 // The limit that the user set (--threshold NAME=X), or else the default.
 double limit_of(const Study& study, std::string_view name, double otherwise);
@@ -38,7 +38,15 @@ struct Decline {
   std::string measure;
   double a = 0, b = 0;
   double relative = 0;
+  bool smaller_is_better = true;
 };
 std::optional<Decline> decline_of(const Study& study);
+
+// A step counter that both checkpoints store under one name; nothing where it did not move.
+struct StepsBetween {
+  std::string counter;
+  double a = 0, b = 0;
+};
+std::optional<StepsBetween> steps_between(const Study& study);
 
 }  // namespace tensordiff

@@ -28,6 +28,7 @@ std::string gate(const Answer& answer, std::string_view name) {
   return "";
 }
 
+// planted: a learning rate was changed, a counter does not count
 TEST(HyperparameterImpact, ListsWhatDiffers) {
   const auto checkpoint = [](double rate, float factor) {
     return network(factor)
@@ -45,12 +46,14 @@ TEST(HyperparameterImpact, ListsWhatDiffers) {
   EXPECT_NEAR(number_of(list_of(answer, "settings").rows.at(0)[3]), 0.1, 1e-9);
 }
 
+// unknown: no settings are stored
 TEST(HyperparameterImpact, IsUnknownWhereNoSettingsAreStored) {
   const Answer answer = answer_to(analyses::hyperparameter_impact, network(), network(2));
   EXPECT_EQ(text_of(answer, "changed"), "unknown");
   EXPECT_EQ(answer.missing.size(), 1);
 }
 
+// planted: a rate that decayed, and the way it went in 20 steps
 TEST(LearningRate, FollowsTheScheduleAndMeasuresSteps) {
   Model a = Model().add("layers.0.w", {100}, std::vector<float>(100, 1.0F));
   Model b = Model().add("layers.0.w", {100}, std::vector<float>(100, 1.02F));
@@ -63,12 +66,14 @@ TEST(LearningRate, FollowsTheScheduleAndMeasuresSteps) {
   EXPECT_NEAR(number_of(answer, "update_in_rates"), 1, 1e-4);
 }
 
+// unknown: no rate is stored
 TEST(LearningRate, IsUnknownWhereNoneIsStored) {
   const Answer answer = answer_to(analyses::learning_rate_analysis, network(), network(2));
   EXPECT_EQ(text_of(answer, "schedule"), "unknown");
   EXPECT_EQ(text_of(answer, "update_in_rates"), "unknown");
 }
 
+// edge: the same model passes every check
 TEST(DeploymentReadiness, PassesTheSameModel) {
   const Answer answer = answer_to(analyses::deployment_readiness, network(), network());
   EXPECT_EQ(text_of(answer, "ready"), "true");
@@ -76,6 +81,7 @@ TEST(DeploymentReadiness, PassesTheSameModel) {
   EXPECT_FALSE(answer.alarm);
 }
 
+// planted: one failure for each check
 TEST(DeploymentReadiness, FailsEachGateForItsReason) {
   std::vector<float> broken = noise(400, 2);
   broken[3] = NAN;
@@ -92,14 +98,17 @@ TEST(DeploymentReadiness, FailsEachGateForItsReason) {
   EXPECT_TRUE(answer.alarm);
 }
 
+// unknown: no weights
 TEST(DeploymentReadiness, IsUnknownWithoutWeights) {
   EXPECT_EQ(text_of(answer_to(analyses::deployment_readiness, {}, {}), "ready"), "unknown");
 }
 
+// unknown: no weights
 TEST(RegressionTest, IsUnknownWithoutWeights) {
   EXPECT_EQ(text_of(answer_to(analyses::regression_test, {}, {}), "passed"), "unknown");
 }
 
+// planted: a change within and beyond the limits
 TEST(RegressionTest, HoldsLimits) {
   AnalyzeOptions options;
   EXPECT_EQ(text_of(answer_to(analyses::regression_test, network(), network(1.05F)), "passed"),
@@ -115,6 +124,7 @@ TEST(RegressionTest, HoldsLimits) {
       "true");
 }
 
+// edge: farther from A than in an earlier report, but for the slack
 TEST(RegressionTest, HoldsToABaseline) {
   const auto baseline = [](double then) {
     AnalyzeOptions options;
@@ -137,6 +147,7 @@ TEST(RegressionTest, RefusesABaselineThatIsNone) {
   EXPECT_EQ(text_of(answer_to(analyses::regression_test, {}, {}), "passed"), "unknown");
 }
 
+// planted: a loss that rose, and limits around it
 TEST(AlertOnDegradation, WatchesTheLoss) {
   const auto degraded = [](const char* measure, double before, double after) {
     const Answer answer =
@@ -151,6 +162,7 @@ TEST(AlertOnDegradation, WatchesTheLoss) {
   EXPECT_EQ(degraded("accuracy", 0.7, 0.9), "false");
 }
 
+// unknown: no loss is stored, and no alarm is raised
 TEST(AlertOnDegradation, KnowsNoLossWhereNoneIsStored) {
   const Answer answer = answer_to(analyses::alert_on_degradation, network(), network());
   EXPECT_EQ(text_of(answer, "loss_change"), "unknown");
@@ -159,6 +171,7 @@ TEST(AlertOnDegradation, KnowsNoLossWhereNoneIsStored) {
             "failed");
 }
 
+// planted: reasons of each level
 TEST(RiskAssessment, NamesTheGravestReason) {
   const auto risk = [](const Model& b) {
     const Answer answer = answer_to(analyses::risk_assessment, network(), b);
@@ -172,6 +185,7 @@ TEST(RiskAssessment, NamesTheGravestReason) {
             "medium: weights that a does not have");
 }
 
+// unknown: quality without a stored loss
 TEST(RiskAssessment, SaysThatQualityIsNotPartOfItWithoutALoss) {
   const Answer answer = answer_to(analyses::risk_assessment, network(), network());
   EXPECT_EQ(answer.missing.size(), 1);

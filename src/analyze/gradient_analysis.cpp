@@ -47,9 +47,9 @@ const Tensor& parameter_of(const Tensor& moment, std::span<const Tensor* const> 
 template <class Wanted>
 std::vector<Gradient> collect(const Study& study, const Wanted& wanted) {
   const std::vector<const Tensor*> all = parameters(study.b());
-  std::map<std::string_view, const Subject*> pairs;
-  for (const Subject& pair : study.pairs())
-    if (pair.compared()) pairs.emplace(pair.name_b, &pair);
+  std::map<std::string_view, const Row*> pairs;
+  for (const Row* pair : study.pairs())
+    if (pair->compared()) pairs.emplace(pair->b.name, pair);
   std::vector<Gradient> found;
   for (const Tensor& tensor : study.b().tensors) {
     if (!tensor.fault.empty() || !wanted(tensor)) continue;
@@ -76,8 +76,8 @@ bool is_gradient(const Tensor& tensor) {
 
 std::vector<Gradient> updates(const Study& study) {
   std::vector<Gradient> found;
-  for (const Subject* pair : study.weights()) {
-    Gradient gradient{pair->name, pair->depth, {}, {}};
+  for (const Row* pair : study.weights()) {
+    Gradient gradient{pair->a.name, pair->depth(), {}, {}};
     gradient.stats.finite = pair->comparison.diff.compared;
     gradient.stats.norm = std::sqrt(squares_of_change(pair->comparison));
     found.push_back(std::move(gradient));

@@ -64,20 +64,31 @@ Datum ratio_of(const Datum& a, const Datum& b) {
   return x && y && *x != 0 ? Datum(*y / *x) : Datum();
 }
 
+// What only one side stores may have been the same on the other.
+bool on_both_sides(const Setting& setting) { return setting.a != Datum() && setting.b != Datum(); }
+bool differs(const Setting& setting) { return on_both_sides(setting) && setting.a != setting.b; }
+
 void examine(const Study& study, Answer& answer) {
   const std::vector<Setting> settings = settings_of(study);
-  const std::vector<const Subject*> weights = study.weights();
+  const std::vector<const Row*>& weights = study.weights();
   if (settings.empty()) {
     answer.unknown("changed", "optimizer groups, args, hyperparameters or config.json");
   } else {
-    const auto differs = [](const Setting& each) { return each.a != each.b; };
-    answer.field("changed", static_cast<uint64_t>(std::ranges::count_if(settings, differs)));
-    answer.field("compared", settings.size());
+    const auto known = std::ranges::count_if(settings, on_both_sides);
+    if (known > 0)
+      answer.field("changed", static_cast<uint64_t>(std::ranges::count_if(settings, differs)));
+    else
+      answer.unknown("changed", "settings that both checkpoints store");
+    answer.field("compared", static_cast<uint64_t>(known));
+    answer.field("on_one_side", settings.size() - static_cast<std::size_t>(known));
   }
   answer.field("magnitude", relative_change(weights));
   Listing& list = answer.list("settings", {"name", "a", "b", "ratio"});
   for (const Setting& each : settings)
-    if (each.a != each.b) list.add({each.name, each.a, each.b, ratio_of(each.a, each.b)});
+    if (differs(each)) list.add({each.name, each.a, each.b, ratio_of(each.a, each.b)});
+  Listing& alone = answer.list("known_on_one_side", {"name", "a", "b"});
+  for (const Setting& each : settings)
+    if (!on_both_sides(each)) alone.add({each.name, each.a, each.b});
   Listing& layers = answer.list("layers", {"layer", "update"});
   for (const auto& [depth, pairs] : by_depth(weights)) layers.add({depth, relative_change(pairs)});
 }

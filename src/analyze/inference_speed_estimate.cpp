@@ -16,13 +16,13 @@
 namespace tensordiff {
 namespace {
 
-struct Row {
+struct DataSheet {
   std::string_view name;
   double flops, bandwidth;
 };
 
 // From the data sheets: dense bfloat16 and memory bandwidth. The first is the default.
-constexpr Row kDevices[] = {
+constexpr DataSheet kDevices[] = {
     {"h100", 989e12, 3.35e12},   {"h200", 989e12, 4.8e12},      {"a100", 312e12, 2.039e12},
     {"l40s", 362e12, 0.864e12},  {"rtx4090", 165e12, 1.008e12}, {"mi300x", 1307e12, 5.3e12},
     {"m2-ultra", 27e12, 0.8e12},
@@ -76,7 +76,7 @@ void examine(const Study& study, Answer& answer) {
 }  // namespace
 
 std::optional<Device> find_device(std::string_view name) {
-  for (const Row& row : kDevices)
+  for (const DataSheet& row : kDevices)
     if (name.empty() || row.name == lower(name))
       return Device{std::string(row.name), row.flops, row.bandwidth};
   const std::size_t colon = name.find(':');
@@ -89,7 +89,7 @@ std::optional<Device> find_device(std::string_view name) {
 
 std::string device_names() {
   std::string text;
-  for (const Row& row : kDevices) text += (text.empty() ? "" : ", ") + std::string(row.name);
+  for (const DataSheet& row : kDevices) text += (text.empty() ? "" : ", ") + std::string(row.name);
   return text;
 }
 
@@ -99,11 +99,13 @@ std::optional<Roofline> roofline_of(const Catalog& catalog, const Facts& facts,
   const std::optional<double> experts = share_of_experts(structure, facts);
   if (structure.convolutions || !experts) return std::nullopt;
   Roofline found;
+  const Tensor* head = embedding_as_head(catalog);
   for (const Tensor& tensor : catalog.tensors) {
     const Shape& shape = tensor.view.shape;
     if (!tensor.fault.empty() || shape.size() < 2) continue;
     if (purpose_of(tensor.name, shape) != Purpose::weight) continue;
-    if (part_of(tensor.name, tensor.place, shape) == ModelPart::embedding) continue;
+    if (part_of(tensor.name, tensor.place, shape) == ModelPart::embedding && &tensor != head)
+      continue;
     const bool of_expert = tensor.place.known && tensor.place.expert != Place::kNone;
     const double share = of_expert ? *experts : 1;
     const auto copies = static_cast<double>(std::max<std::size_t>(1, tensor.shards.size()));

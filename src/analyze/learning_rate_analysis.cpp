@@ -8,6 +8,7 @@
 #include <map>
 
 #include "analyze/analysis.h"
+#include "analyze/gates.h"
 #include "analyze/hyperparameters.h"
 
 namespace tensordiff {
@@ -18,16 +19,9 @@ std::string_view schedule_of(double a, double b) {
   return b < a ? "decayed" : "raised";
 }
 
-std::optional<double> steps_between(const Study& study) {
-  const Fact* in_b = progress_of(study.facts_b()).step;
-  const std::optional<double> in_a = in_b ? study.facts_a().named(in_b->name) : std::nullopt;
-  if (!in_a || *in_a == in_b->value) return std::nullopt;
-  return std::abs(in_b->value - *in_a);
-}
-
-double rms_update(std::span<const Subject* const> pairs) {
+double rms_update(std::span<const Row* const> pairs) {
   double squares = 0, count = 0;
-  for (const Subject* pair : pairs) {
+  for (const Row* pair : pairs) {
     squares += squares_of_change(pair->comparison);
     count += static_cast<double>(pair->comparison.diff.compared);
   }
@@ -44,11 +38,17 @@ void examine(const Study& study, Answer& answer) {
   std::optional<double> rate;
   if (!rates.empty()) {
     const Rate& first = both != rates.end() ? *both : rates[0];
-    answer.field("lr_a", first.a).field("lr_b", first.b);
+    // Known on one side only, it may have changed or not.
+    const auto known = [](const std::optional<double>& each) {
+      return each ? Datum(*each) : Datum("unknown");
+    };
+    answer.field("lr_a", known(first.a)).field("lr_b", known(first.b));
     rate = first.b ? first.b : first.a;
   }
-  const std::optional<double> steps = steps_between(study);
-  const std::vector<const Subject*> weights = study.weights();
+  std::optional<double> steps;
+  if (const std::optional<StepsBetween> both_steps = steps_between(study))
+    steps = std::abs(both_steps->b - both_steps->a);
+  const std::vector<const Row*>& weights = study.weights();
   const double update = rms_update(weights);
   answer.field("effective_update", update);
   // Adam moves a parameter by about the rate in a step: 1 is a straight line, less is noise.

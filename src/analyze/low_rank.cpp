@@ -13,7 +13,7 @@ namespace {
 constexpr double kNothing = 1e-14;  // Relative to the largest: what rounding leaves of a zero.
 
 void examine(const Study& study, Answer& answer) {
-  const std::vector<const Subject*> weights = study.weights();
+  const std::vector<const Row*>& weights = study.weights();
   const std::vector<Profile>& profiles = study.profiles();
   uint64_t changed = 0, low = 0;
   std::size_t least = 0, most = 0;
@@ -33,7 +33,7 @@ void examine(const Study& study, Answer& answer) {
     }
     const Datum rank = found.rank > 0 ? Datum(uint64_t{found.rank}) : Datum();
     const Datum energy = found.rank > 0 ? Datum(found.energy) : Datum();
-    list.add({weights[i]->name, found.rank > 0, rank, energy, spectrum.effective_rank()});
+    list.add({weights[i]->a.name, found.rank > 0, rank, energy, spectrum.effective_rank()});
   }
   answer.field("verdict", changed == 0     ? "no matrix changed"
                           : low == changed ? "low rank"

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "analyze/analysis.h"
+#include "analyze/structure.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -29,8 +30,9 @@ struct Footprint {
 
 Footprint footprint_of(const Catalog& catalog) {
   Footprint found;
+  const Tensor* tied = tied_head(catalog);
   for (const Tensor& tensor : catalog.tensors) {
-    if (!tensor.fault.empty()) continue;
+    if (!tensor.fault.empty() || &tensor == tied) continue;
     const std::size_t copies = std::max<std::size_t>(1, tensor.shards.size());
     const uint64_t bytes = tensor.bytes() * copies;
     found.by_dtype[name_of(tensor.view.dtype)] += bytes;
@@ -79,6 +81,8 @@ void examine(const Study& study, Answer& answer) {
   answer.field("bytes_per_parameter_a", a.bytes_per_parameter());
   answer.field("bytes_per_parameter_b", b.bytes_per_parameter());
   answer.field("beside_the_model_a", a.beside).field("beside_the_model_b", b.beside);
+  if (tied_head(study.a()) || tied_head(study.b()))
+    answer.notes.push_back("a head that is the embedding stored again is counted once");
   add_running(study, b, answer);
 
   std::map<std::string_view, uint64_t> dtypes = a.by_dtype;

@@ -16,13 +16,13 @@ namespace {
 constexpr double kWasteful = 0.25;  // Less of the rank in use than this is listed as wasteful.
 
 struct Use {
-  const Subject* pair;
+  const Row* pair;
   const Profile* profile;
   double possible = 0, a = 0, b = 0;  // Shares of the possible rank.
 };
 
 std::vector<Use> uses_of(const Study& study) {
-  const std::vector<const Subject*> weights = study.weights();
+  const std::vector<const Row*>& weights = study.weights();
   const std::vector<Profile>& profiles = study.profiles();
   std::vector<Use> uses;
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -35,9 +35,9 @@ std::vector<Use> uses_of(const Study& study) {
   return uses;
 }
 
-double sparsity(std::span<const Subject* const> weights, Stats Comparison::*side) {
+double sparsity(std::span<const Row* const> weights, Stats Comparison::*side) {
   uint64_t zeros = 0, all = 0;
-  for (const Subject* pair : weights) {
+  for (const Row* pair : weights) {
     zeros += (pair->comparison.*side).zeros;
     all += (pair->comparison.*side).finite;
   }
@@ -45,7 +45,7 @@ double sparsity(std::span<const Subject* const> weights, Stats Comparison::*side
 }
 
 void examine(const Study& study, Answer& answer) {
-  const std::vector<const Subject*> weights = study.weights();
+  const std::vector<const Row*>& weights = study.weights();
   std::vector<Use> uses = uses_of(study);
   double elements = 0, use_a = 0, use_b = 0;
   uint64_t duplicates_a = 0, duplicates_b = 0;
@@ -72,7 +72,7 @@ void examine(const Study& study, Answer& answer) {
   Listing& list = answer.list("matrices", {"tensor", "rank_use_a", "rank_use_b", "stable_rank_a",
                                            "stable_rank_b", "dead_rows_b", "duplicate_rows_b"});
   for (const Use& each : uses)
-    list.add({each.pair->name, each.a, each.b, each.profile->spectrum_a.stable_rank(),
+    list.add({each.pair->a.name, each.a, each.b, each.profile->spectrum_a.stable_rank(),
               each.profile->spectrum_b.stable_rank(), each.profile->rows_b.dead,
               each.profile->rows_b.duplicates});
   if (std::ranges::any_of(uses, [](const Use& each) { return each.profile->sampled; }))

@@ -28,10 +28,8 @@ std::vector<uint64_t> column_runs(uint64_t columns, std::size_t wanted) {
 
 // Elements as float64, the real part of complex ones.
 void read_real(const Reader& reader, uint64_t first, std::size_t count, std::vector<double>& out) {
-  const std::size_t parts = is_complex(reader.view().dtype) ? 2 : 1;
-  std::vector<double> values(count * parts);
-  reader.values(first, count, values.data());
-  for (std::size_t i = 0; i < count; ++i) out.push_back(values[i * parts]);
+  out.resize(out.size() + count);
+  reader.values(first, count, out.data() + out.size() - count);
 }
 
 }  // namespace

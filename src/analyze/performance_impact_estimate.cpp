@@ -23,7 +23,7 @@ std::string_view impact_of(double sqnr) {
 // Whether all that changed are weights that were rounded.
 bool only_rounded(const Study& study, const std::vector<Quantized>& quantized) {
   uint64_t changed = 0, rounded = 0;
-  for (const Subject* pair : study.weights()) changed += pair->changed();
+  for (const Row* pair : study.weights()) changed += pair->changed();
   for (const Quantized& each : quantized) rounded += each.pair->changed();
   return changed == rounded;
 }
@@ -39,10 +39,10 @@ void examine(const Study& study, Answer& answer) {
     answer.field("speedup", a->seconds / b->seconds).field("device", device->name);
   else
     answer.unknown("speedup", "matrices whose work depends on the weights alone, a known device");
-  const std::vector<const Subject*> weights = study.weights();
+  const std::vector<const Row*>& weights = study.weights();
   const std::optional<double> magnitude = relative_change(weights);
   answer.field("magnitude", magnitude);
-  const std::vector<Quantized> quantized = find_quantized(study);
+  const std::vector<Quantized>& quantized = study.quantization().found;
   const std::optional<double> sqnr = sqnr_of(quantized);
   bool integers = false;
   for (const Quantized& each : quantized) integers |= each.fitted;
@@ -57,7 +57,7 @@ void examine(const Study& study, Answer& answer) {
   }
   Listing& list = answer.list("tensors", {"tensor", "sqnr_db", "impact"});
   for (const Quantized& each : quantized)
-    if (each.sqnr) list.add({each.pair->name, *each.sqnr, impact_of(*each.sqnr)});
+    if (each.sqnr) list.add({each.pair->a.name, *each.sqnr, impact_of(*each.sqnr)});
 }
 
 }  // namespace

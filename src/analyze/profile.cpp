@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "analyze/group_sums.h"
 #include "analyze/patch.h"
@@ -19,7 +20,8 @@ std::optional<double> median(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);
-  return *middle;
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
 void measure_rows(const AlignedPair& views, Profile& profile) {
@@ -34,6 +36,7 @@ void measure_rows(const AlignedPair& views, Profile& profile) {
   }
   profile.by_row = true;
   std::vector<double> sqnr, fitted;
+  double signal = 0, noise = 0;
   for (const GroupSum& row : sums.value()) {
     profile.rows_a.dead += row.aa == 0;
     profile.rows_b.dead += row.bb == 0;
@@ -41,10 +44,33 @@ void measure_rows(const AlignedPair& views, Profile& profile) {
     if (row.aa > 0 && row.dd > 0) sqnr.push_back(decibels(row.aa, row.dd));
     const double unexplained = row.aa > 0 && row.bb > 0 ? 1 - row.ab * row.ab / row.aa / row.bb : 0;
     if (unexplained > 0) fitted.push_back(decibels(1, unexplained));
+    signal += row.aa;
+    noise += row.bb > 0 ? row.aa * unexplained : row.aa;
   }
+  if (signal > 0 && noise > 0) profile.fitted_sqnr = decibels(signal, noise);
   if (!sqnr.empty()) profile.row_sqnr_min = *std::ranges::min_element(sqnr);
+  if (!fitted.empty()) profile.row_fitted_sqnr_min = *std::ranges::min_element(fitted);
   profile.row_sqnr_median = median(std::move(sqnr));
   profile.row_fitted_sqnr_median = median(std::move(fitted));
+}
+
+// Columns that are zero all over. A row or two rule out nearly all that are not: only where some
+// are left is more of the tensor read.
+uint64_t dead_columns(const View& view) {
+  if (view.shape.size() != 2 || view.shape[0] < 2 || view.shape[1] > kGroupsMax) return 0;
+  const Result<Reader> reader = Reader::open(view);
+  if (!reader.ok()) return 0;
+  const uint64_t rows = view.shape[0], columns = view.shape[1];
+  std::vector<uint64_t> left(columns);
+  std::iota(left.begin(), left.end(), 0);
+  std::vector<double> values(columns);
+  const std::vector<uint64_t> first = spread(rows, 16);
+  for (uint64_t i = 0; i < rows + first.size() && !left.empty(); ++i) {
+    const uint64_t row = i < first.size() ? first[i] : i - first.size();
+    reader.value().values(row * columns, columns, values.data());
+    std::erase_if(left, [&](uint64_t column) { return values[column] != 0; });
+  }
+  return left.size();
 }
 
 uint64_t duplicate_rows(const Dense& patch) {
@@ -61,7 +87,7 @@ uint64_t duplicate_rows(const Dense& patch) {
   return duplicates;
 }
 
-void measure_patches(const Subject& pair, Profile& profile) {
+void measure_patches(const Row& pair, Profile& profile) {
   const View& a = pair.views.a;
   if (profile.rows < 2 || profile.columns < 2) return;
   const Result<Dense> patch_a = read_patch(a);
@@ -83,21 +109,17 @@ void measure_patches(const Subject& pair, Profile& profile) {
   profile.spectrum_change = spectrum_of(difference(patch_b.value(), patch_a.value()));
 }
 
-Levels levels_of(DType dtype, const std::vector<double>& sorted) {
+Levels levels_of(DType dtype, const std::vector<double>& values) {
   Levels levels;
-  levels.sampled = sorted.size();
   const std::optional<double> largest = largest_value(dtype);
   uint64_t at_end = 0;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    levels.distinct += i == 0 || sorted[i] != sorted[i - 1];
-    at_end += largest && std::abs(sorted[i]) >= *largest;
-  }
-  if (!sorted.empty())
-    levels.saturated = static_cast<double>(at_end) / static_cast<double>(sorted.size());
+  for (const double value : values) at_end += largest && std::abs(value) >= *largest;
+  if (!values.empty())
+    levels.saturated = static_cast<double>(at_end) / static_cast<double>(values.size());
   return levels;
 }
 
-void measure_values(const Subject& pair, Profile& profile) {
+void measure_values(const Row& pair, Profile& profile) {
   Result<std::vector<double>> a = read_values(pair.views.a, kDistributionValues);
   Result<std::vector<double>> b = read_values(pair.views.b, kDistributionValues);
   if (!a.ok() || !b.ok()) return;
@@ -153,11 +175,16 @@ double kolmogorov_smirnov(std::vector<double> x, std::vector<double> y) {
 }
 
 std::vector<Profile> profile_weights(const Study& study) {
-  const std::vector<const Subject*> weights = study.weights();
+  const std::vector<const Row*>& weights = study.weights();
   std::vector<Profile> profiles(weights.size());
   for_each_index(weights.size(), [&](std::size_t i) {
     measure_rows(weights[i]->views, profiles[i]);
     if (!profiles[i].fault.empty()) return;
+    if (!is_complex(weights[i]->views.a.dtype) && !is_complex(weights[i]->views.b.dtype)) {
+      profiles[i].rows_a.dead_columns = dead_columns(weights[i]->views.a);
+      profiles[i].rows_b.dead_columns = weights[i]->changed() ? dead_columns(weights[i]->views.b)
+                                                              : profiles[i].rows_a.dead_columns;
+    }
     measure_patches(*weights[i], profiles[i]);
     measure_values(*weights[i], profiles[i]);
   });

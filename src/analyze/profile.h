@@ -17,15 +17,14 @@ namespace tensordiff {
 
 // One side by row.
 struct RowFacts {
-  uint64_t dead = 0;        // Rows that are zero all over.
-  uint64_t duplicates = 0;  // Rows of the sample that point the same way as an earlier one.
+  uint64_t dead = 0;          // Rows that are zero all over,
+  uint64_t dead_columns = 0;  // and columns of a matrix.
+  uint64_t duplicates = 0;    // Rows of the sample that point the same way as an earlier one.
 };
 
 // How a side uses the values that its type has.
 struct Levels {
-  uint64_t distinct = 0;  // Among the values sampled.
-  uint64_t sampled = 0;   // How many values these were.
-  double saturated = 0;   // Share that lies at the end of the range of the type.
+  double saturated = 0;  // Share that lies at the end of the range of the type.
 };
 
 struct Profile {
@@ -36,8 +35,9 @@ struct Profile {
   // Signal over noise of each row in dB, 10 log10(‖a‖² / ‖b − a‖²): the worst and the median of
   // rows that changed and are not zero; nothing where none is.
   std::optional<double> row_sqnr_min, row_sqnr_median;
-  // The same once b is scaled to fit a best, each row by itself: for integers without their scale.
-  std::optional<double> row_fitted_sqnr_median;
+  // The same once b is scaled to fit a best, each row by itself, for integers without their scale;
+  // the last is that of the tensor as a whole, its rows scaled so.
+  std::optional<double> row_fitted_sqnr_min, row_fitted_sqnr_median, fitted_sqnr;
   uint64_t rows_changed = 0;
   bool sampled = false;  // The three below are of a patch.
   Spectrum spectrum_a, spectrum_b, spectrum_change;

@@ -1,9 +1,11 @@
-// quantization_analysis: into how few bits were the weights put, and what did it cost?
+// quantization_analysis: how are the weights quantized, and what did it cost?
 //
 //   SQNR     = 10 log10(‖a‖² / ‖b − a‖²), over a tensor and over each of its rows (channels)
-//   fitted   = −10 log10(1 − cos²): the same once b is scaled to fit; for integers, whose scale
-//              lies elsewhere
-//   block, step, levels = the largest blocks whose values lie on a grid of at most 256 levels
+//   fitted   = the same once each row of b is scaled to fit; for integers without stored scales
+//   damage   = expected error of each layer's output, as a share of their sum
+//   keep     = the weights to keep in more bits, for a given size of the whole
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,143 +13,185 @@
 
 #include "analyze/analysis.h"
 #include "analyze/quantization.h"
+#include "analyze/quantization_damage.h"
 
 namespace tensordiff {
 namespace {
 
-double decibels(double ratio) { return 10 * std::log10(ratio); }
+constexpr double kGrowth = 0.05;  // What is suggested without --size-budget: 5 % more.
 
-bool fewer_bits(const Subject& pair) {
-  return info(pair.dtype_b).bits < info(pair.dtype_a).bits && is_float(pair.dtype_a);
+double total_of(const std::vector<Damage>& damages) {
+  double sum = 0;
+  for (const Damage& each : damages) sum += each.error;
+  return sum;
 }
 
-// Different values of b among those sampled, to those of a.
-double levels_left(const Profile& profile) {
-  const auto a = static_cast<double>(std::max<uint64_t>(1, profile.levels_a.distinct));
-  return static_cast<double>(profile.levels_b.distinct) / a;
-}
-
-// Whether b may be rounded though its dtype is that of a: fewer different values, or so few values
-// that this says nothing.
-bool may_be_rounded(const Subject& pair, const Profile& profile) {
-  if (!pair.changed() || pair.dtype_a != pair.dtype_b || !is_float(pair.dtype_a)) return false;
-  return profile.levels_a.sampled < kFewValues || levels_left(profile) < kFewerLevels;
-}
-
-std::optional<BlockGrid> grid_in(const View& view) {
-  Result<std::optional<BlockGrid>> grid = find_blocks(view);
-  return grid.ok() ? std::move(grid).value() : std::nullopt;
-}
-
-void measure_noise(Quantized& found) {
-  const Comparison& it = found.pair->comparison;
-  const double signal = squares_of(it.a), noise = squares_of_change(it);
-  found.fitted = is_integer(found.pair->dtype_b);
-  if (found.fitted && it.diff.cosine && std::abs(*it.diff.cosine) < 1)
-    found.sqnr = decibels(1 / (1 - *it.diff.cosine * *it.diff.cosine));
-  else if (!found.fitted && signal > 0 && noise > 0)
-    found.sqnr = decibels(signal / noise);
-}
-
-void add_tensors(const std::vector<Quantized>& found, Answer& answer) {
+// Ranked by damage; what has none follows in display order.
+void add_tensors(const Study& study, const std::vector<Damage>& damages, Answer& answer) {
   Listing& list = answer.list(
-      "tensors", {"tensor", "dtype_a", "dtype_b", "bits", "sqnr_db", "worst_row_sqnr_db", "max_abs",
-                  "block", "step", "levels", "saturated"});
-  for (const Quantized& each : found) {
-    const std::optional<double> worst =
-        each.fitted ? each.profile->row_fitted_sqnr_median : each.profile->row_sqnr_min;
-    const Datum block = each.grid ? Datum(each.grid->block) : Datum();
-    const Datum step = each.grid ? Datum(each.grid->step) : Datum();
-    const Datum levels = each.grid ? Datum(each.grid->levels) : Datum();
-    list.add({each.pair->name, name_of(each.pair->dtype_a), name_of(each.pair->dtype_b), each.bits,
-              each.sqnr, worst, each.fitted ? Datum() : Datum(each.pair->comparison.diff.max_abs),
-              block, step, levels, each.profile->levels_b.saturated});
+      "tensors", {"tensor", "bits", "sqnr_db", "damage", "output_error", "worst_row_sqnr_db",
+                  "median_row_sqnr_db", "scheme", "step", "saturated", "dtype_a", "dtype_b"});
+  const double total = total_of(damages);
+  const auto add = [&](const Quantized& each, const Damage* damage) {
+    const Profile& profile = *each.profile;
+    const Datum worst = each.fitted ? profile.row_fitted_sqnr_min : profile.row_sqnr_min;
+    const Datum middle = each.fitted ? profile.row_fitted_sqnr_median : profile.row_sqnr_median;
+    const Datum share = damage && total > 0 ? Datum(damage->error / total) : Datum();
+    const Datum error = damage ? Datum(std::sqrt(damage->error)) : Datum();
+    list.add({each.pair->a.name, each.bits, each.sqnr, share, error, worst, middle, each.scheme,
+              each.grid ? Datum(each.grid->step) : Datum(), profile.levels_b.saturated,
+              name_of(each.pair->a.dtype), name_of(each.pair->b.dtype)});
+  };
+  std::vector<const Quantized*> ranked;
+  for (const Damage& each : damages) {
+    add(*each.weight, &each);
+    ranked.push_back(each.weight);
   }
+  for (const Quantized& each : study.quantization().found)
+    if (std::ranges::find(ranked, &each) == ranked.end()) add(each, nullptr);
 }
 
 std::string schemes_of(const std::vector<Quantized>& found) {
   std::map<std::string, std::size_t> counts;
   for (const Quantized& each : found) ++counts[each.scheme];
+  std::vector<std::pair<std::string, std::size_t>> order(counts.begin(), counts.end());
+  std::ranges::stable_sort(order, std::greater(), &std::pair<std::string, std::size_t>::second);
+  constexpr std::size_t kNamed = 4;
   std::string text;
-  for (const auto& [scheme, count] : counts) text += (text.empty() ? "" : ", ") + scheme;
+  for (std::size_t i = 0; i < std::min(kNamed, order.size()); ++i)
+    text += (text.empty() ? "" : "; ") + order[i].first;
+  if (order.size() > kNamed) text += fmt::format("; {} more", order.size() - kNamed);
   return text;
 }
 
-void examine(const Study& study, Answer& answer) {
-  const std::vector<Quantized> found = find_quantized(study);
-  if (found.empty()) {
-    answer.field("scheme", "none").field("quantized", 0U);
-    return;
+void add_layers(const std::vector<Damage>& damages, Answer& answer) {
+  std::map<int64_t, double> layers;
+  for (const Damage& each : damages)
+    if (each.weight->pair->depth()) layers[*each.weight->pair->depth()] += each.error;
+  if (layers.size() < 2) return;
+  Chart chart;
+  chart.name = "damage_by_layer";
+  chart.title = "expected damage by layer, as a share of all";
+  chart.y = {"damage"};
+  for (const auto& [depth, error] : layers) {
+    chart.x.push_back(std::to_string(depth));
+    chart.values.push_back(error / total_of(damages));
   }
+  answer.charts.push_back(std::move(chart));
+}
+
+double removed_by(const std::vector<Upgrade>& plan) {
+  double removed = 0;
+  for (const Upgrade& each : plan) removed += each.removed;
+  return removed;
+}
+
+// What each size of the whole could save.
+void add_budgets(const std::vector<Damage>& damages, double now, Answer& answer) {
+  const double total = total_of(damages);
+  Listing& list = answer.list("budgets", {"size", "bytes", "kept", "damage_left", "sqnr_gain_db"});
+  Chart chart{Chart::Kind::line,
+              "damage_by_size",
+              "damage that is left, by size of the weights",
+              {},
+              {"damage left"},
+              {}};
+  for (const double growth : {0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5}) {
+    const std::vector<Upgrade> plan = plan_upgrades(damages, growth * now);
+    const double left = std::max(0.0, 1 - removed_by(plan) / total);
+    list.add({fmt::format("+{:.0f} %", 100 * growth), std::round(now * (1 + growth)), plan.size(),
+              left, left > 0 ? Datum(0 - 10 * std::log10(left)) : Datum()});
+    chart.x.push_back(fmt::format("+{:.0f} %", 100 * growth));
+    chart.values.push_back(left);
+  }
+  answer.charts.push_back(std::move(chart));
+}
+
+void add_plan(const Study& study, const std::vector<Damage>& damages, Answer& answer) {
+  const double now = quantized_bytes(study), total = total_of(damages);
+  if (total <= 0 || now <= 0) return;
+  const AnalyzeOptions& options = study.options();
+  const double more = options.size_budget ? *options.size_budget - now
+                                          : options.size_growth.value_or(kGrowth) * now;
+  const std::vector<Upgrade> plan = plan_upgrades(damages, std::max(0.0, more));
+  answer.field("size", std::round(now)).field("size_budget", std::round(now + more));
+  if (more < 0) answer.notes.push_back("the weights are larger than the budget already");
+  answer.field("keep_in_more_bits", plan.size());
+  answer.field("damage_left", std::max(0.0, 1 - removed_by(plan) / total));
+  Listing& list = answer.list("keep", {"tensor", "bits", "to_bits", "more_bytes", "damage_left"});
+  double removed = 0;
+  for (const Upgrade& each : plan) {
+    removed += each.removed;
+    list.add({each.damage->weight->pair->a.name, each.from_bits, each.to_bits,
+              std::round(each.bytes), std::max(0.0, 1 - removed / total)});
+  }
+  add_budgets(damages, now, answer);
+}
+
+void add_damage(const Study& study, Answer& answer) {
+  const std::vector<Damage> damages = damage_of(study);
+  if (!damages.empty() && total_of(damages) > 0) {
+    const auto measured = std::ranges::count_if(damages, &Damage::measured);
+    answer.field("worst_tensor", damages[0].weight->pair->a.name);
+    answer.field("worst_damage", damages[0].error / total_of(damages));
+    add_plan(study, damages, answer);
+    if (study.activations())
+      answer.field("measured_on_inputs", measured);
+    else
+      answer.notes.push_back(
+          "damage assumes inputs without preferred directions; --activations DUMP measures it");
+  }
+  add_tensors(study, damages, answer);
+  add_layers(damages, answer);
+}
+
+void add_bits(const std::vector<Quantized>& found, Answer& answer) {
   double elements = 0, bits_a = 0, bits_b = 0;
   const Quantized* worst = nullptr;
   for (const Quantized& each : found) {
     const auto count = static_cast<double>(each.pair->comparison.diff.compared);
     elements += count;
-    bits_a += count * info(each.pair->dtype_a).bits;
+    bits_a += count * each.bits_a;
     bits_b += count * each.bits;
     if (each.sqnr && (!worst || *each.sqnr < *worst->sqnr)) worst = &each;
   }
-  answer.field("scheme", schemes_of(found)).field("quantized", found.size());
   if (elements > 0)
     answer.field("bits_per_weight_a", bits_a / elements)
         .field("bits_per_weight_b", bits_b / elements);
-  const bool fitted = std::ranges::any_of(found, &Quantized::fitted);
-  if (fitted)
-    answer.unknown("sqnr_db", "the scales of the integers; each tensor was scaled to fit instead");
-  else
+  if (std::ranges::any_of(found, &Quantized::fitted)) {
+    answer.unknown("sqnr_db", "the scales of the integers; each row was scaled to fit instead");
+    answer.notes.push_back("ratios of integers without scales are those after the best scale");
+  } else {
     answer.field("sqnr_db", sqnr_of(found));
-  if (worst) answer.field("worst_tensor", worst->pair->name).field("worst_sqnr_db", *worst->sqnr);
-  add_tensors(found, answer);
-  answer.notes.push_back("blocks, steps, levels and saturation come from a sample of each tensor");
-  if (fitted)
-    answer.notes.push_back("worst_row_sqnr_db of fitted tensors is that of the median row");
+  }
+  if (worst) answer.field("worst_sqnr_db", *worst->sqnr);
+}
+
+void examine(const Study& study, Answer& answer) {
+  const Quantization& all = study.quantization();
+  constexpr std::string_view kUntold =
+      "stored scales, or values on a code book that is known: {} changed fit none, as after "
+      "fine-tuning or rounding in another basis";
+  if (!all.found.empty())
+    answer.field("scheme", schemes_of(all.found));
+  else if (!all.not_told.empty())
+    answer.unknown("scheme", fmt::format(kUntold, all.not_told.size()));
+  else
+    answer.field("scheme", "none");
+  answer.field("quantized", all.found.size()).field("not_told", all.not_told.size());
+  if (all.found.empty()) return;
+  add_bits(all.found, answer);
+  add_damage(study, answer);
+  answer.notes.push_back("code books, groups and saturation come from a sample of each tensor");
 }
 
 }  // namespace
 
-std::vector<Quantized> find_quantized(const Study& study) {
-  const std::vector<const Subject*> weights = study.weights();
-  const std::vector<Profile>& profiles = study.profiles();
-  std::vector<Quantized> found;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const bool narrower = fewer_bits(*weights[i]);
-    if (!narrower && !may_be_rounded(*weights[i], profiles[i])) continue;
-    Quantized each;
-    each.pair = weights[i];
-    each.profile = &profiles[i];
-    each.scheme = narrower ? std::string(name_of(weights[i]->dtype_b)) : "rounded to a grid";
-    each.grid = grid_in(weights[i]->views.b);
-    const bool few =
-        profiles[i].levels_a.sampled >= kFewValues && levels_left(profiles[i]) < kFewLevels;
-    const bool new_grid = each.grid && !grid_in(weights[i]->views.a);
-    if (!narrower && !few && !new_grid) continue;
-    each.bits = info(weights[i]->dtype_b).bits;
-    if (!narrower) {
-      const uint64_t levels = each.grid ? each.grid->levels : profiles[i].levels_b.distinct;
-      each.bits = std::ceil(std::log2(std::max<double>(2, static_cast<double>(levels))));
-    }
-    measure_noise(each);
-    found.push_back(std::move(each));
-  }
-  return found;
-}
-
-std::optional<double> sqnr_of(const std::vector<Quantized>& pairs) {
-  double signal = 0, noise = 0;
-  for (const Quantized& each : pairs) {
-    signal += squares_of(each.pair->comparison.a);
-    noise += squares_of_change(each.pair->comparison);
-  }
-  if (signal <= 0 || noise <= 0) return std::nullopt;
-  return decibels(signal / noise);
-}
-
 constinit const Analysis analyses::quantization_analysis = {
     .name = "quantization_analysis",
     .flag = "--quantization-analysis",
-    .question = "Into how few bits were the weights put, and what did it cost?",
-    .definition = "scheme, bits per weight, signal to quantization noise, blocks, saturation",
+    .question = "How are the weights quantized, what did it cost, and what is worth more bits?",
+    .definition = "scheme, noise, layers by expected damage, what to keep in more bits",
     .examine = examine,
 };
 

@@ -1,5 +1,7 @@
 #include "analyze/quantization_grid.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,112 +12,157 @@
 namespace tensordiff {
 namespace {
 
-constexpr std::size_t kLeastValues = 8;  // Fewer lie on a grid by chance.
+// Outlier rows are often kept as they were, and a block may straddle the end of a row.
 constexpr double kNearlyAll = 0.9;
-constexpr std::size_t kSegment = 256;  // The largest block that is tried, below a row.
-constexpr std::size_t kSegments = 24;
-constexpr std::size_t kRowMax = 4096;
+// Of one group: fewer bits than this cannot refuse a book that is wrong.
+constexpr double kTelling = 8;
+// Of all groups together: less than one false alarm among the tensors of a million models.
+constexpr double kSure = 40;
 
-// Euclid's algorithm for numbers that are only nearly multiples.
-double common_step(double x, double y, double slack) {
-  while (y > slack) {
-    const double rest = std::fmod(x, y);
-    x = y;
-    // Just short of a multiple is a multiple.
-    y = std::min(rest, y - rest) <= slack ? 0 : rest;
-  }
-  return x;
-}
+constexpr std::size_t kRows = 16, kRowMax = 4096;
+constexpr std::size_t kBlockSizes[] = {1024, 512, 256, 128, 64, 32, 16};
 
-double precision_of(DType dtype) {
-  const int bits = info(dtype).mantissa_bits;
-  return bits < 0 ? 0 : std::ldexp(1.0, -bits - 1);
-}
-
-// How many of the sets lie on a grid each, and what these are like.
-std::optional<BlockGrid> judge(const std::vector<std::vector<double>>& sets, double precision,
-                               std::string block) {
-  BlockGrid found{std::move(block), 0, 0};
-  std::vector<double> steps;
-  std::size_t told = 0;
-  for (const std::vector<double>& values : sets) {
-    const auto [least, most] = std::ranges::minmax(values);
-    if (least == most) continue;  // Zeros all over say nothing.
-    ++told;
-    const std::optional<Grid> grid = grid_of(values, precision);
-    if (!grid) continue;
-    steps.push_back(grid->step);
-    found.levels = std::max(found.levels, grid->levels);
-  }
-  if (steps.empty() || static_cast<double>(steps.size()) < kNearlyAll * static_cast<double>(told))
-    return std::nullopt;
-  std::ranges::sort(steps);
-  found.step = steps[steps.size() / 2];
-  return found;
-}
-
-std::vector<std::vector<double>> cut(const std::vector<std::vector<double>>& sets,
-                                     std::size_t size) {
-  std::vector<std::vector<double>> pieces;
-  for (const std::vector<double>& set : sets)
-    for (std::size_t at = 0; at + size <= set.size(); at += size)
-      pieces.emplace_back(set.begin() + static_cast<std::ptrdiff_t>(at),
-                          set.begin() + static_cast<std::ptrdiff_t>(at + size));
-  return pieces;
-}
+using Groups = std::vector<std::vector<double>>;
 
 std::vector<double> values_at(const Reader& reader, uint64_t first, std::size_t count) {
   std::vector<double> values(count);
   reader.values(first, count, values.data());
-  std::erase_if(values, [](double value) { return !std::isfinite(value); });
-  if (values.empty()) values.push_back(0);
+  for (double& value : values)
+    if (!std::isfinite(value)) value = 0;
   return values;
+}
+
+// All groups on one book; nothing where they are not.
+std::optional<Grid> judge(const Groups& groups, const Precision& precision, const CodeBook& book) {
+  Grid grid{book.name, "", book.bits, 0, 0, 0};
+  std::vector<double> steps;
+  std::size_t told = 0, missed = 0;
+  const auto allowed =
+      static_cast<std::size_t>((1 - kNearlyAll) * static_cast<double>(groups.size()));
+  for (const std::vector<double>& values : groups) {
+    if (evidence_possible(values, precision) < kTelling) continue;
+    ++told;
+    const std::optional<Fit> found = fit(values, precision, book);
+    if (!found && ++missed > allowed) return std::nullopt;
+    if (!found) continue;
+    steps.push_back(found->scale);
+    grid.levels = std::max(grid.levels, found->levels);
+    grid.bits_of_evidence += found->bits_of_evidence;
+  }
+  if (grid.bits_of_evidence < kSure) return std::nullopt;
+  if (static_cast<double>(steps.size()) < kNearlyAll * static_cast<double>(told))
+    return std::nullopt;
+  std::ranges::sort(steps);
+  grid.step = steps[steps.size() / 2];
+  if (grid.bits == 0)
+    grid.bits = static_cast<int>(std::ceil(std::log2(static_cast<double>(grid.levels))));
+  return grid;
+}
+
+std::optional<Grid> judge(const Groups& groups, const Precision& precision, std::string group) {
+  std::optional<Grid> best;
+  for (const CodeBook& book : code_books()) {
+    std::optional<Grid> found = judge(groups, precision, book);
+    if (found && (!best || found->bits < best->bits)) best = std::move(found);
+  }
+  if (best) best->group = std::move(group);
+  return best;
+}
+
+// Blocks of a size out of longer runs that start where a block starts.
+Groups cut(const Groups& runs, std::size_t size) {
+  constexpr std::size_t kBlocks = 48;
+  std::vector<std::pair<std::size_t, std::size_t>> places;
+  for (std::size_t run = 0; run < runs.size(); ++run)
+    for (std::size_t at = 0; at + size <= runs[run].size(); at += size)
+      places.emplace_back(run, at);
+  Groups blocks;
+  for (const uint64_t which : spread(places.size(), kBlocks)) {
+    const auto [run, at] = places[which];
+    const auto first = runs[run].begin() + static_cast<std::ptrdiff_t>(at);
+    blocks.emplace_back(first, first + static_cast<std::ptrdiff_t>(size));
+  }
+  return blocks;
+}
+
+// Some columns, from runs of neighbours: a column by itself is a page of the file for each value.
+Groups columns_of(const Reader& reader, const Extents& extents) {
+  constexpr std::size_t kRuns = 4, kRun = 4, kDown = 1024;
+  const auto height = static_cast<std::size_t>(std::min<uint64_t>(extents.rows, kDown));
+  const auto run = static_cast<std::size_t>(std::min<uint64_t>(extents.columns, kRun));
+  Groups columns;
+  for (const uint64_t at : spread(extents.columns / run, kRuns)) {
+    Groups some(run, std::vector<double>(height));
+    for (std::size_t row = 0; row < height; ++row) {
+      const std::vector<double> values = values_at(reader, row * extents.columns + at * run, run);
+      for (std::size_t i = 0; i < run; ++i) some[i][row] = values[i];
+    }
+    for (std::vector<double>& column : some) columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+// Runs of the longest block, by the order of elements alone: as bitsandbytes cuts a tensor.
+Groups flat_runs(const Reader& reader, uint64_t elements) {
+  Groups runs;
+  const uint64_t size = kBlockSizes[0];
+  if (elements < size) return {values_at(reader, 0, elements)};
+  for (const uint64_t at : spread(elements / size, kRows))
+    runs.push_back(values_at(reader, at * size, size));
+  return runs;
+}
+
+// The largest blocks that fit, whichever way they run.
+struct Runs {
+  Groups values;
+  std::string_view along;
+};
+std::optional<Grid> find_blocks(const std::vector<Runs>& ways, const Precision& precision) {
+  for (const std::size_t size : kBlockSizes)
+    for (const Runs& way : ways)
+      if (auto found =
+              judge(cut(way.values, size), precision, fmt::format("{}{}", size, way.along)))
+        return found;
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Grid> grid_of(std::span<const double> values, double precision) {
-  if (values.size() < kLeastValues) return std::nullopt;
-  std::vector<double> sorted(values.begin(), values.end());
-  std::ranges::sort(sorted);
-  const double range = sorted.back() - sorted.front();
-  const double slack = 4 * precision * std::max(std::abs(sorted.front()), std::abs(sorted.back()));
-  double step = 0;
-  for (std::size_t i = 1; i < sorted.size(); ++i) {
-    const double gap = sorted[i] - sorted[i - 1];
-    if (gap <= slack) continue;
-    step = step == 0 ? gap : common_step(std::max(step, gap), std::min(step, gap), slack);
-    if (range > static_cast<double>(kGridLevelsMax) * step) return std::nullopt;
-  }
-  // Steps that are no wider than the rounding of the values are not to be seen.
-  if (step <= 4 * slack) return std::nullopt;
-  return Grid{step, static_cast<uint64_t>(std::llround(range / step)) + 1};
+std::string Grid::text() const {
+  const std::string type = book.starts_with("int") ? fmt::format("int{}", bits) : std::string(book);
+  const std::string offset = book == "int with offset" ? " with an offset" : "";
+  if (group == "tensor") return fmt::format("{}{}, one scale", type, offset);
+  if (group == "row" || group == "column")
+    return fmt::format("{}{}, a scale for each {}", type, offset, group);
+  return fmt::format("{}{}, blocks of {}", type, offset, group);
 }
 
-Result<std::optional<BlockGrid>> find_blocks(const View& view) {
+Result<std::optional<Grid>> find_grid(const View& view) {
   const uint64_t elements = view.elements();
   const Extents extents = extents_of(view.shape);
-  if (is_complex(view.dtype) || elements < kLeastValues) return std::optional<BlockGrid>();
-  const double precision = precision_of(view.dtype);
+  if (is_complex(view.dtype) || elements < 2) return std::optional<Grid>();
+  const Precision precision = precision_of(view.dtype);
   const Reader reader = TRY(Reader::open(view));
 
-  std::vector<std::vector<double>> rows, segments;
+  Groups rows;
   const auto width = static_cast<std::size_t>(std::min<uint64_t>(extents.columns, kRowMax));
-  for (const uint64_t row : spread(extents.rows, kSegments / 3))
+  for (const uint64_t row : spread(extents.rows, kRows))
     rows.push_back(values_at(reader, row * extents.columns, width));
-  std::vector<std::vector<double>> whole(1);
+  Groups whole(1);
   for (const std::vector<double>& row : rows)
     whole[0].insert(whole[0].end(), row.begin(), row.end());
-  if (std::optional<BlockGrid> found = judge(whole, precision, "tensor")) return found;
-  if (std::optional<BlockGrid> found = judge(rows, precision, "row")) return found;
-
-  const uint64_t in_all = elements / kSegment;
-  for (const uint64_t segment : spread(in_all, kSegments))
-    segments.push_back(values_at(reader, segment * kSegment, kSegment));
+  std::optional<Grid> found = judge(whole, precision, "tensor");
+  if (!found) found = judge(rows, precision, "row");
+  Groups columns;
+  if (!found && extents.rows > 1 && extents.columns > 1) {
+    columns = columns_of(reader, extents);
+    found = judge(columns, precision, "column");
+  }
+  if (!found)
+    found = find_blocks(
+        {{rows, ""}, {flat_runs(reader, elements), ""}, {std::move(columns), " down"}}, precision);
   if (!reader.intact()) return Error("the file was cut short while it was read");
-  for (const std::size_t size : {256, 128, 64, 32, 16})
-    if (auto found = judge(cut(segments, size), precision, std::to_string(size))) return found;
-  return std::optional<BlockGrid>();
+  return found;
 }
 
 }  // namespace tensordiff

@@ -39,15 +39,15 @@ std::vector<std::string_view> thresholds() {
 }
 
 // Names the weights that break the limit of a metric.
-Gate judge(const Metric& metric, double bound, std::span<const Subject* const> weights) {
+Gate judge(const Metric& metric, double bound, std::span<const Row* const> weights) {
   const bool at_least = metric.good == Metric::Good::high;
   std::vector<std::string> bad;
   std::optional<double> worst;
-  for (const Subject* pair : weights) {
+  for (const Row* pair : weights) {
     const std::optional<double> value = metric.of(pair->comparison.diff);
     if (!value) continue;
     const bool worse = at_least ? *value < bound : !(*value <= bound);
-    if (worse) bad.push_back(pair->name);
+    if (worse) bad.push_back(pair->a.name);
     const bool beats = !worst || (at_least ? *value < *worst : *value > *worst);
     if (beats) worst = value;
   }
@@ -63,10 +63,10 @@ Gate count_gate(std::string name, const std::vector<std::string>& bad, double li
                       first_names(bad))};
 }
 
-std::vector<std::string> not_finite(std::span<const Subject* const> weights) {
+std::vector<std::string> not_finite(std::span<const Row* const> weights) {
   std::vector<std::string> names;
-  for (const Subject* pair : weights)
-    if (pair->comparison.diff.nonfinite_mismatch > 0) names.push_back(pair->name);
+  for (const Row* pair : weights)
+    if (pair->comparison.diff.nonfinite_mismatch > 0) names.push_back(pair->a.name);
   return names;
 }
 
@@ -82,16 +82,16 @@ Gate against_baseline(const Json& baseline, const Study& study) {
   for (const Json& pair : baseline["pairs"].array()) before[pair["name_a"].string()] = &pair;
   std::vector<std::string> worse;
   uint64_t compared = 0;
-  for (const Subject& pair : study.pairs()) {
-    const auto known = before.find(pair.name);
+  for (const Row* pair : study.pairs()) {
+    const auto known = before.find(pair->a.name);
     if (known == before.end()) continue;
     ++compared;
     const std::string_view status = (*known->second)["status"].string();
     const bool could = status != "error" && status != "incomparable";
     const double then = number_in((*known->second)["diff"]["rel_l2"]);
-    const double now = pair.comparison.diff.rel_l2.value_or(0);
-    const bool lost = could && !pair.compared();
-    if (lost || !(now <= std::max(kTiny, (1 + slack) * then))) worse.push_back(pair.name);
+    const double now = pair->comparison.diff.rel_l2.value_or(0);
+    const bool lost = could && !pair->compared();
+    if (lost || !(now <= std::max(kTiny, (1 + slack) * then))) worse.push_back(pair->a.name);
   }
   return {"not_worse_than_baseline", worse.empty(),
           fmt::format("{} of {} tensors farther from a than in the baseline{}{}", worse.size(),
@@ -99,7 +99,7 @@ Gate against_baseline(const Json& baseline, const Study& study) {
 }
 
 // Those with a default in their own order, then what the user set besides.
-std::vector<Gate> metric_gates(const Study& study, std::span<const Subject* const> weights) {
+std::vector<Gate> metric_gates(const Study& study, std::span<const Row* const> weights) {
   std::vector<Gate> gates;
   std::vector<std::string_view> done;
   for (const auto& [name, bound] : kDefaults) {
@@ -116,7 +116,7 @@ std::vector<Gate> metric_gates(const Study& study, std::span<const Subject* cons
 }
 
 void examine(const Study& study, Answer& answer) {
-  const std::vector<const Subject*> weights = study.weights();
+  const std::vector<const Row*>& weights = study.weights();
   if (weights.empty()) {
     answer.unknown("passed", "weights that can be compared");
     return;

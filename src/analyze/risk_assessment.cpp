@@ -50,7 +50,7 @@ void add_structure(const Study& study, std::vector<Reason>& reasons) {
 }
 
 void add_size(const Study& study, std::vector<Reason>& reasons) {
-  const std::vector<const Subject*> weights = study.weights();
+  const std::vector<const Row*>& weights = study.weights();
   const std::optional<double> size = relative_change(weights);
   if (!size || *size < kMediumChange) return;
   reasons.push_back({*size >= kLargeChange ? Level::high : Level::medium,

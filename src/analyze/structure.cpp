@@ -4,6 +4,7 @@
 #include <bitset>
 #include <set>
 
+#include "analyze/patch.h"
 #include "analyze/study.h"
 #include "base/text.h"
 
@@ -61,6 +62,15 @@ void look_at(const Tensor& tensor, Hints& hints, Structure& found) {
     found.width = shape[0];
 }
 
+// The first matrix of this role; null where there is none.
+const Tensor* matrix_of(const Catalog& catalog, Role role) {
+  for (const Tensor& tensor : catalog.tensors)
+    if (tensor.fault.empty() && tensor.place.known && tensor.place.step == role &&
+        tensor.place.layer < 0 && tensor.view.shape.size() == 2 && tensor.shards.empty())
+      return &tensor;
+  return nullptr;
+}
+
 Family family_of(const Hints& hints, const Structure& found) {
   const bool attends =
       hints.has(Role::query) || hints.has(Role::fused_qkv) || hints.has(Role::attention_output);
@@ -113,11 +123,31 @@ ModelPart part_of(std::string_view full, const Place& place, const Shape& shape)
   return ModelPart::other;
 }
 
+const Tensor* tied_head(const Catalog& catalog) {
+  const Tensor* head = matrix_of(catalog, Role::logits);
+  const Tensor* embedding = matrix_of(catalog, Role::embedding);
+  if (!head || !embedding || head->view.shape != embedding->view.shape) return nullptr;
+  constexpr std::size_t kSample = 4096;
+  const Result<std::vector<double>> x = read_values(head->view, kSample);
+  const Result<std::vector<double>> y = read_values(embedding->view, kSample);
+  return x.ok() && y.ok() && x.value() == y.value() ? head : nullptr;
+}
+
+const Tensor* embedding_as_head(const Catalog& catalog) {
+  // What ends in a norm and no head gives logits by its embedding, as generating models do.
+  const bool ends_in_norm = std::ranges::any_of(catalog.tensors, [](const Tensor& tensor) {
+    return tensor.place.known && tensor.place.step == Role::final_norm;
+  });
+  if (!ends_in_norm || matrix_of(catalog, Role::logits)) return nullptr;
+  return matrix_of(catalog, Role::embedding);
+}
+
 Structure structure_of(const Catalog& catalog, const Facts& facts) {
   Structure found;
   Hints hints;
+  const Tensor* tied = tied_head(catalog);
   for (const Tensor& tensor : catalog.tensors) {
-    if (!tensor.fault.empty()) continue;
+    if (!tensor.fault.empty() || &tensor == tied) continue;
     if (purpose_of(tensor.name, tensor.view.shape) != Purpose::weight) continue;
     const uint64_t elements = tensor.elements() * std::max<std::size_t>(1, tensor.shards.size());
     found.parameters += elements;

@@ -43,6 +43,13 @@ struct Structure {
 
 Structure structure_of(const Catalog& catalog, const Facts& facts);
 
+// A head that holds the same values as the token embedding: one matrix that is stored twice. Null
+// where there is none.
+const Tensor* tied_head(const Catalog& catalog);
+
+// The token embedding where it also serves as the head, which is not stored; null where not.
+const Tensor* embedding_as_head(const Catalog& catalog);
+
 ModelPart part_of(std::string_view name, const Place& place, const Shape& shape);
 
 }  // namespace tensordiff

@@ -6,6 +6,7 @@
 
 #include "analyze/attention_heads.h"
 #include "analyze/profile.h"
+#include "analyze/quantization.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -41,10 +42,10 @@ double rms_of(const Stats& stats) {
                                     : 0;
 }
 
-std::map<int64_t, std::vector<const Subject*>> by_depth(std::span<const Subject* const> pairs) {
-  std::map<int64_t, std::vector<const Subject*>> layers;
-  for (const Subject* pair : pairs)
-    if (pair->depth) layers[*pair->depth].push_back(pair);
+std::map<int64_t, std::vector<const Row*>> by_depth(std::span<const Row* const> pairs) {
+  std::map<int64_t, std::vector<const Row*>> layers;
+  for (const Row* pair : pairs)
+    if (pair->depth()) layers[*pair->depth()].push_back(pair);
   return layers;
 }
 
@@ -54,9 +55,9 @@ double squares_of_change(const Comparison& comparison) {
   return comparison.diff.mse.value_or(0) * static_cast<double>(comparison.diff.compared);
 }
 
-std::optional<double> relative_change(std::span<const Subject* const> pairs) {
+std::optional<double> relative_change(std::span<const Row* const> pairs) {
   double before = 0, change = 0;
-  for (const Subject* pair : pairs) {
+  for (const Row* pair : pairs) {
     before += squares_of(pair->comparison.a);
     change += squares_of_change(pair->comparison);
   }
@@ -69,21 +70,13 @@ Study::Study(const Catalog& a, const Catalog& b, const AnalyzeOptions& options)
 
 Study::~Study() = default;
 
-void Study::add_pair(Subject subject) {
-  subject.purpose = purpose_of(subject.name, subject.shape_a);
-  if (!subject.depth) subject.depth = subject.place.layer_number();
-  pairs_.push_back(std::move(subject));
+void Study::add_pair(const Row& row) {
+  pairs_.push_back(&row);
+  if (is_weight(row) && row.compared() && !row.views.a.parts.empty()) weights_.push_back(&row);
 }
 
 void Study::add_unpaired(char side, const Tensor& tensor) {
   (side == 'a' ? only_a_ : only_b_).push_back(&tensor);
-}
-
-std::vector<const Subject*> Study::weights() const {
-  std::vector<const Subject*> found;
-  for (const Subject& pair : pairs_)
-    if (pair.weight() && pair.compared() && !pair.views.a.parts.empty()) found.push_back(&pair);
-  return found;
 }
 
 const std::vector<Profile>& Study::profiles() const {
@@ -94,6 +87,11 @@ const std::vector<Profile>& Study::profiles() const {
 const Attention& Study::attention() const {
   if (!attention_) attention_ = std::make_unique<Attention>(attention_of(*this));
   return *attention_;
+}
+
+const Quantization& Study::quantization() const {
+  if (!quantization_) quantization_ = std::make_unique<Quantization>(find_quantized(*this));
+  return *quantization_;
 }
 
 }  // namespace tensordiff

@@ -42,6 +42,7 @@ struct Model {
 struct Compared {
   Catalog a, b;
   AnalyzeOptions options;
+  std::vector<Row> rows;
   std::unique_ptr<Study> study;
 };
 
@@ -59,22 +60,17 @@ inline std::unique_ptr<Compared> compared(const Model& a, const Model& b,
   for (const Pair& pair : matching.value().pairs) {
     const Tensor& left = all->a.tensors[pair.a];
     const Tensor& right = all->b.tensors[pair.b];
-    Subject subject;
-    subject.name = left.name;
-    subject.name_b = right.name;
-    subject.place = left.place;
-    subject.dtype_a = left.view.dtype;
-    subject.dtype_b = right.view.dtype;
-    subject.shape_a = left.view.shape;
-    subject.shape_b = right.view.shape;
-    subject.comparison.status = Status::incomparable;
+    Row& row = all->rows.emplace_back();
+    row.a = id_of(left);
+    row.b = id_of(right);
+    row.comparison.status = Status::incomparable;
     Result<AlignedPair> views = align(left.view, right.view);
     if (views.ok()) {
-      subject.views = std::move(views).value();
-      subject.comparison = compare(subject.views).value();
+      row.views = std::move(views).value();
+      row.comparison = compare(row.views).value();
     }
-    all->study->add_pair(std::move(subject));
   }
+  for (const Row& row : all->rows) all->study->add_pair(row);
   for (const Leftover& left : matching.value().only_a)
     all->study->add_unpaired('a', all->a.tensors[left.tensor]);
   for (const Leftover& left : matching.value().only_b)
@@ -132,6 +128,43 @@ inline std::vector<float> times(std::vector<float> values, float factor) {
 
 inline std::vector<float> plus(std::vector<float> values, const std::vector<float>& more) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] += more[i];
+  return values;
+}
+
+// Rows [r, c] of a product of two noises of width `rank`.
+inline std::vector<float> low_rank_noise(std::size_t rows, std::size_t columns, std::size_t rank,
+                                         unsigned seed) {
+  const std::vector<float> left = noise(rows * rank, seed), right = noise(rank * columns, seed + 1);
+  std::vector<float> values(rows * columns);
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t k = 0; k < rank; ++k)
+      for (std::size_t j = 0; j < columns; ++j)
+        values[i * columns + j] += left[i * rank + k] * right[k * columns + j];
+  return values;
+}
+
+// Stored as bf16 or f16.
+inline View stored_in(DType dtype, const std::vector<float>& values, const Shape& shape) {
+  const std::vector<double> wide(values.begin(), values.end());
+  std::string bytes(values.size() * 2, 0);
+  encode(dtype, wide.data(), wide.size(), reinterpret_cast<std::byte*>(bytes.data()));
+  return contiguous_view(dtype, shape, ByteSource(bytes_of(bytes))).value();
+}
+
+inline View as_bf16(const std::vector<float>& values, const Shape& shape) {
+  return stored_in(DType::bf16, values, shape);
+}
+
+// What rounding to `levels` steps with a scale for each `block` leaves.
+inline std::vector<float> rounded(std::vector<float> values, std::size_t block, int levels) {
+  for (std::size_t first = 0; first < values.size(); first += block) {
+    float largest = 0;
+    for (std::size_t i = first; i < first + block; ++i)
+      largest = std::max(largest, std::abs(values[i]));
+    const float step = largest / static_cast<float>(levels);
+    for (std::size_t i = first; i < first + block; ++i)
+      values[i] = std::round(values[i] / step) * step;
+  }
   return values;
 }
 

@@ -20,6 +20,7 @@ Model layers(float first, float second) {
       .add("layers.1.w", {20, 20}, times(w, second));
 }
 
+// planted: a loss that fell over 200 steps, two layers that moved by a tenth and a hundredth
 TEST(LearningProgress, ReadsLossAndSteps) {
   const Model a = layers(1, 1).scalar("loss", 2.0).scalar("global_step", 100);
   const Model b = layers(1.1F, 1.01F).scalar("loss", 1.5).scalar("global_step", 300);
@@ -32,6 +33,7 @@ TEST(LearningProgress, ReadsLossAndSteps) {
   EXPECT_NEAR(number_of(list_of(answer, "layers").rows.at(1)[1]), 0.01, 1e-6);
 }
 
+// edge: a loss that moved by less than a thousandth stands still
 TEST(LearningProgress, TellsWorseFromBetterByTheKindOfMeasure) {
   const auto trend = [](const char* name, double before, double after) {
     return text_of(answer_to(analyses::learning_progress, layers(1, 1).scalar(name, before),
@@ -42,8 +44,14 @@ TEST(LearningProgress, TellsWorseFromBetterByTheKindOfMeasure) {
   EXPECT_EQ(trend("accuracy", 0.5, 0.7), "improving");
   EXPECT_EQ(trend("accuracy", 0.7, 0.5), "degrading");
   EXPECT_EQ(trend("loss", 1, 1.0005), "stable");
+  const Answer frozen =
+      answer_to(analyses::learning_progress, layers(1, 1).noise("embed.weight", {4, 4}, 1),
+                layers(1.1F, 1).noise("embed.weight", {4, 4}, 1));
+  EXPECT_EQ(text_of(frozen, "frozen_layers"), "1");
+  EXPECT_EQ(text_of(frozen, "frozen_beside"), "embed.weight");
 }
 
+// unknown: trend and speed without a stored loss and steps
 TEST(LearningProgress, KnowsNoTrendWithoutALoss) {
   const Answer answer = answer_to(analyses::learning_progress, layers(1, 1), layers(1.1F, 1));
   EXPECT_EQ(text_of(answer, "trend"), "unknown");
@@ -55,15 +63,36 @@ std::string convergence(const Model& a, const Model& b) {
   return text_of(answer_to(analyses::convergence_analysis, a, b), "status");
 }
 
-TEST(ConvergenceAnalysis, JudgesOneUpdate) {
-  EXPECT_EQ(convergence(layers(1, 1), layers(1, 1)), "converged");
-  EXPECT_EQ(convergence(layers(1, 1), layers(1.001F, 1.001F)), "stable");
-  EXPECT_EQ(convergence(layers(1, 1), layers(1.1F, 1.1F)), "moving");
+// edge: one update, however small, is no convergence; NaN and doubled weights are a divergence
+TEST(ConvergenceAnalysis, DoesNotJudgeOneUpdateByItsSize) {
+  EXPECT_EQ(convergence(layers(1, 1), layers(1, 1)), "unknown");
+  EXPECT_EQ(convergence(layers(1, 1), layers(1.00001F, 1.00001F)), "unknown");
+  EXPECT_EQ(convergence(layers(1, 1), layers(1.1F, 1.1F)), "unknown");
   EXPECT_EQ(convergence(layers(1, 1), layers(3, 3)), "diverging");
   std::vector<float> broken = noise(400, 1);
   broken[7] = NAN;
   EXPECT_EQ(convergence(layers(1, 1).noise("x", {400}, 1), layers(1, 1).add("x", {400}, broken)),
             "diverging");
+}
+
+// planted: a stored loss that rises, falls or stands still, and many steps that move nothing
+TEST(ConvergenceAnalysis, UsesStoredLossAndSteps) {
+  const auto status = [](double before, double after, float move) {
+    return convergence(layers(1, 1).scalar("loss", before),
+                       layers(move, move).scalar("loss", after));
+  };
+  EXPECT_EQ(status(1.2, 2.6, 1.001F), "worsening");
+  EXPECT_EQ(status(2.6, 1.2, 1.001F), "improving");
+  EXPECT_EQ(status(1.2, 1.2001, 1.001F), "converged");
+  EXPECT_EQ(status(1.2, 1.2001, 1.1F), "moving");
+  EXPECT_EQ(convergence(layers(1, 1).scalar("step", 100), layers(1.00001F, 1).scalar("step", 900)),
+            "converged");
+  EXPECT_EQ(convergence(layers(1, 1).scalar("step", 100), layers(1.00001F, 1).scalar("step", 101)),
+            "unknown");
+  const Answer answer = answer_to(analyses::convergence_analysis, layers(1, 1).scalar("loss", 1.2),
+                                  layers(1.1F, 1).scalar("loss", 2.6));
+  EXPECT_EQ(text_of(answer, "measure_b"), "2.6");
+  EXPECT_EQ(text_of(answer, "action").find("continue"), std::string::npos);
 }
 
 TEST(ConvergenceAnalysis, SeesMomentumThatTurnedAround) {
@@ -75,10 +104,11 @@ TEST(ConvergenceAnalysis, SeesMomentumThatTurnedAround) {
   EXPECT_NEAR(number_of(answer, "direction"), -1, 1e-9);
 }
 
+// unknown: the direction without stored momentum, and the status of two checkpoints alone
 TEST(ConvergenceAnalysis, KnowsNoDirectionWithoutMomentum) {
   const Answer answer = answer_to(analyses::convergence_analysis, layers(1, 1), layers(1.1F, 1));
   EXPECT_EQ(text_of(answer, "direction"), "unknown");
-  EXPECT_EQ(answer.missing.size(), 1);
+  EXPECT_EQ(answer.missing.size(), 2);
   const Model zeros = Model().add("w", {2}, {0, 0});
   EXPECT_EQ(convergence(zeros, zeros), "unknown");
 }
@@ -89,8 +119,8 @@ TEST(Convergence, FollowsItsRules) {
     return judge_convergence({sizes, cosines, false, 1}).course;
   };
   EXPECT_EQ(course({}, {}), Course::unknown);
-  EXPECT_EQ(course({0.1}, {}), Course::moving);
-  EXPECT_EQ(course({0.005}, {}), Course::stable);
+  EXPECT_EQ(course({0.1}, {}), Course::unknown);
+  EXPECT_EQ(course({0.005}, {}), Course::unknown);
   EXPECT_EQ(course({0.1, 0.01, 5e-5}, {0.5}), Course::converged);
   EXPECT_EQ(course({0.1, 0.05, 0.02}, {0.5, 0.5}), Course::converging);
   EXPECT_EQ(course({0.1, 0.1, 0.1}, {0.5, 0.5}), Course::moving);
@@ -98,6 +128,8 @@ TEST(Convergence, FollowsItsRules) {
   EXPECT_EQ(course({0.1, 0.1, 0.5}, {0.5, 0.5}), Course::diverging);
   EXPECT_EQ(judge_convergence({{}, {}, true, 1}).course, Course::diverging);
   EXPECT_EQ(judge_convergence({{}, {}, false, 3}).course, Course::diverging);
+  const std::vector<double> sizes = {0.1, 0.05, 5e-5}, rising = {1.2, 1, 1.3, 2.6};
+  EXPECT_EQ(judge_convergence({sizes, {}, false, 1, rising}).course, Course::worsening);
 }
 
 // The anomaly of one tensor w, with another that stays as it is.
@@ -107,6 +139,7 @@ Answer anomalies(const std::vector<float>& before, const std::vector<float>& aft
   return answer_to(analyses::anomaly_detection, a, b);
 }
 
+// unknown: nothing is found where nothing changed, which does not say that the model is good
 TEST(AnomalyDetection, FindsNothingInTheSameModel) {
   const std::vector<float> w = noise(1200, 1);
   const Answer answer = anomalies(w, w);
@@ -116,14 +149,21 @@ TEST(AnomalyDetection, FindsNothingInTheSameModel) {
   EXPECT_TRUE(list_of(answer, "anomalies_found").rows.empty());
 }
 
+// edge: norms that moved by 1 %, biases that grew from about zero, training: no anomaly
 TEST(AnomalyDetection, NorInOrdinaryTraining) {
   const std::vector<float> w = noise(1200, 1);
+  std::vector<float> norm(1200), bias = times(noise(1200, 4), 1e-5F);
+  for (std::size_t i = 0; i < norm.size(); ++i) norm[i] = 1 + 1e-4F * w[i];
+  EXPECT_EQ(text_of(anomalies(norm, times(norm, 1.01F)), "type"), "none");
+  EXPECT_EQ(text_of(anomalies(bias, times(noise(1200, 5), 1e-3F)), "type"), "none");
   EXPECT_EQ(text_of(anomalies(w, plus(w, times(noise(1200, 2), 0.05F))), "type"), "none");
 }
 
+// planted: NaN, exploding, vanishing, dead rows and columns, collapsed and shifted weights
 TEST(AnomalyDetection, FindsEachKind) {
   const std::vector<float> w = noise(1200, 1);
-  std::vector<float> broken = w, dead = w, shifted = w;
+  std::vector<float> broken = w, dead = w, shifted = w, columns = w;
+  for (std::size_t i = 0; i < columns.size(); i += 30) columns[i] = columns[i + 7] = 0;
   broken[100] = INFINITY;
   std::fill_n(dead.begin(), 30 * 5, 0.0F);
   for (float& value : shifted) value = value * 0.9F + 2;
@@ -138,6 +178,7 @@ TEST(AnomalyDetection, FindsEachKind) {
   EXPECT_EQ(found(times(w, 20)), "w exploding warning");
   EXPECT_EQ(found(times(w, 0.001F)), "w vanishing critical");
   EXPECT_EQ(found(dead), "w dead_rows critical");
+  EXPECT_EQ(found(columns), "w dead_columns warning");
   EXPECT_EQ(found(std::vector<float>(1200, 0.5F)), "w collapsed critical");
   EXPECT_EQ(found(shifted), "w shifted warning");
 }
@@ -156,6 +197,7 @@ TEST(AnomalyDetection, FindsSaturatedTypes) {
   EXPECT_TRUE(saturated);
 }
 
+// planted: gradients that vanish on their way to the first layer
 TEST(GradientAnalysis, UsesRealGradients) {
   const Model weights = layers(1, 1);
   Model b = weights;
@@ -168,6 +210,7 @@ TEST(GradientAnalysis, UsesRealGradients) {
   EXPECT_EQ(cell(list_of(answer, "tensors"), 0, "tensor"), "layers.1.w.grad");
 }
 
+// edge: only the moments of the optimizer are stored; they are named after their parameters
 TEST(GradientAnalysis, UsesMomentsAndNamesTheirParameters) {
   const std::vector<float> m(400, 0.5F), v(400, 0.25F);
   Model model = layers(1, 1);
@@ -183,6 +226,7 @@ TEST(GradientAnalysis, UsesMomentsAndNamesTheirParameters) {
   EXPECT_EQ(cell(list_of(answer, "tensors"), 0, "tensor"), "layers.0.w");
 }
 
+// unknown: steadiness without moments; the update stands in for gradients and is called so
 TEST(GradientAnalysis, SaysThatTheUpdateOnlyStandsIn) {
   const Answer answer = answer_to(analyses::gradient_analysis, layers(1, 1), layers(1.1F, 1));
   EXPECT_EQ(text_of(answer, "source"), "update_as_stand_in");

@@ -206,8 +206,23 @@ void add_groups(const std::vector<TensorCourse>& courses, const std::vector<Sums
   for (std::size_t i = 0; i < totals.size(); ++i) trend.groups[i].points = points_from(totals[i]);
 }
 
-Convergence judged(const std::vector<TrendPoint>& points) {
+// The losses of all checkpoints, or else their scores; empty where not all store one.
+std::vector<double> measures_of(const Trend& trend, std::optional<double> TrendStep::*which) {
+  std::vector<double> values;
+  for (const TrendStep& step : trend.steps)
+    if (step.*which) values.push_back(*(step.*which));
+  if (values.size() != trend.steps.size()) values.clear();
+  return values;
+}
+
+Convergence judged(const Trend& trend) {
+  const std::vector<TrendPoint>& points = trend.groups[0].points;
   std::vector<double> sizes, cosines;
+  std::vector<double> measures = measures_of(trend, &TrendStep::loss);
+  const bool losses = !measures.empty();
+  if (!losses) measures = measures_of(trend, &TrendStep::score);
+  const std::optional<double> last_step = trend.steps.back().step,
+                              step_before = trend.steps[trend.steps.size() - 2].step;
   for (const TrendPoint& point : points) {
     if (point.update) sizes.push_back(*point.update);
     if (point.cosine) cosines.push_back(*point.cosine);
@@ -216,7 +231,12 @@ Convergence judged(const std::vector<TrendPoint>& points) {
   return judge_convergence({.sizes = sizes,
                             .cosines = cosines,
                             .broken = points.back().nonfinite > points.front().nonfinite,
-                            .growth = first > 0 ? last / first : 1});
+                            .growth = first > 0 ? last / first : 1,
+                            .measures = measures,
+                            .smaller_is_better = losses,
+                            .steps = last_step && step_before
+                                         ? std::optional(*last_step - *step_before)
+                                         : std::nullopt});
 }
 
 }  // namespace
@@ -246,7 +266,7 @@ Result<Trend> measure_trend(const std::vector<Catalog>& checkpoints,
     if (!faults[i].empty())
       trend.notes.push_back(fmt::format("{}: {}: left out", printable(courses[i].name), faults[i]));
   add_groups(courses, sums, trend);
-  Convergence convergence = judged(trend.groups[0].points);
+  Convergence convergence = judged(trend);
   trend.course = convergence.course;
   trend.reason = std::move(convergence.reason);
   return trend;

@@ -1,77 +1,163 @@
-// what_changed: which kinds of tensors were frozen, tuned, merged into or only converted?
+// what_changed: what kind of edit made B out of A?
 //
-// Tensors whose names differ in the number of their layer alone make a group.
-//   frozen     no element changed              converted  only the dtype did, and what it rounds
-//   merged     all changes are of low rank     tuned      the rest
+// Each weight is judged by itself (edit.h); the answer is the edit that most of those that changed
+// have in common, with the share that it explains. Tensors whose names differ in the number of
+// their layer alone make a group.
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analyze/analysis.h"
-#include "analyze/low_rank.h"
-#include "analyze/profile.h"
+#include "analyze/edit.h"
 
 namespace tensordiff {
 namespace {
 
 struct Group {
-  std::vector<const Subject*> pairs;
-  uint64_t changed = 0, low_rank = 0, matrices = 0, converted = 0;
-  uint64_t elements = 0, elements_changed = 0;
+  std::vector<const Row*> pairs;
+  std::map<Edit, uint64_t> edits;
+  uint64_t changed = 0, elements = 0, elements_changed = 0;
 };
 
-void add(const Subject& pair, const Profile& profile, Group& group) {
+// All weights with one edit.
+struct Kind {
+  Edit edit = Edit::none;
+  std::map<std::string, uint64_t> details;
+  std::vector<const Row*> pairs;
+  double explained = 0;  // Sum over them.
+};
+
+void add(const Row& pair, const EditFound& edit, Group& group) {
   const Diff& diff = pair.comparison.diff;
   group.pairs.push_back(&pair);
   group.elements += diff.compared;
   group.elements_changed += diff.compared - diff.equal;
-  if (!pair.changed()) {
-    group.converted += pair.dtype_a != pair.dtype_b;
-    return;
-  }
-  ++group.changed;
-  group.converted += pair.dtype_a != pair.dtype_b && pair.comparison.status == Status::close;
-  group.matrices += profile.spectrum_change.energies.size() >= 2;
-  group.low_rank += low_rank_of(profile.spectrum_change).rank > 0;
+  group.changed += pair.changed();
+  ++group.edits[edit.edit];
 }
 
-std::string_view state_of(const Group& group) {
-  if (group.converted == group.pairs.size()) return "converted";
-  if (group.changed == 0) return "frozen";
-  if (group.matrices > 0 && group.low_rank == group.changed) return "merged";
-  return group.changed < group.pairs.size() ? "partly tuned" : "tuned";
+std::string state_of(const Group& group) {
+  if (group.edits.size() == 1) return std::string(name_of(group.edits.begin()->first));
+  if (group.edits.size() == 2 && group.edits.contains(Edit::none)) {
+    for (const auto& [edit, count] : group.edits)
+      if (edit != Edit::none) return fmt::format("partly {}", name_of(edit));
+  }
+  return "several";
+}
+
+// "rank 16", "ranks 8 to 16", or the few texts that there are.
+std::string details_of(const Kind& kind) {
+  std::vector<std::pair<std::string, uint64_t>> order(kind.details.begin(), kind.details.end());
+  std::ranges::stable_sort(order, std::greater(), &std::pair<std::string, uint64_t>::second);
+  if (order.empty() || order[0].first.empty()) return "";
+  if (kind.edit == Edit::low_rank) {
+    std::size_t least = kUpdateRankMax + 1, most = 0;
+    for (const auto& [text, count] : order) {
+      const std::size_t rank = std::stoul(text.substr(text.rfind(' ') + 1));
+      least = std::min(least, rank), most = std::max(most, rank);
+    }
+    return least == most ? fmt::format("rank {}", most)
+                         : fmt::format("ranks {} to {}", least, most);
+  }
+  std::string out = order[0].first;
+  if (order.size() == 2) out += "; " + order[1].first;
+  if (order.size() > 2) out += fmt::format("; {} others", order.size() - 1);
+  return out;
+}
+
+std::string layers_of(const std::vector<const Row*>& pairs) {
+  std::set<int64_t> layers;
+  for (const Row* pair : pairs)
+    if (pair->depth()) layers.insert(*pair->depth());
+  return ranges_text({layers.begin(), layers.end()});
+}
+
+// Layers of which nothing changed.
+std::string frozen_layers(const std::vector<const Row*>& weights) {
+  std::vector<int64_t> frozen;
+  for (const auto& [depth, pairs] : by_depth(weights))
+    if (std::ranges::none_of(pairs, [](const Row* each) { return each->changed(); }))
+      frozen.push_back(depth);
+  return ranges_text(frozen);
+}
+
+std::vector<Kind> kinds_of(const std::vector<const Row*>& weights,
+                           const std::vector<EditFound>& edits) {
+  std::map<Edit, Kind> kinds;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    Kind& kind = kinds[edits[i].edit];
+    kind.edit = edits[i].edit;
+    kind.pairs.push_back(weights[i]);
+    ++kind.details[edits[i].detail];
+    kind.explained += edits[i].explained;
+  }
+  std::vector<Kind> order;
+  for (auto& [edit, kind] : kinds) order.push_back(std::move(kind));
+  std::ranges::stable_sort(order, std::greater(), [](const Kind& kind) {
+    return kind.edit == Edit::none ? 0 : kind.pairs.size();
+  });
+  return order;
+}
+
+void add_kinds(const std::vector<const Row*>& weights, const std::vector<EditFound>& edits,
+               Answer& answer) {
+  const std::vector<Kind> kinds = kinds_of(weights, edits);
+  const Kind& first = kinds[0];
+  uint64_t changed = 0;
+  for (const EditFound& each : edits) changed += each.edit != Edit::none;
+  const std::string detail = details_of(first);
+  answer.field("edit", changed == 0     ? "identical"
+                       : detail.empty() ? std::string(name_of(first.edit))
+                                        : fmt::format("{}: {}", name_of(first.edit), detail));
+  answer.field("tensors_of_it", changed == 0 ? weights.size() : first.pairs.size());
+  answer.field("tensors_changed", changed);
+  if (changed > 0) {
+    const double all = static_cast<double>(changed);
+    answer.field("share_of_tensors", static_cast<double>(first.pairs.size()) / all);
+    answer.field("explained", first.explained / static_cast<double>(first.pairs.size()));
+  }
+  const std::string frozen = frozen_layers(weights);
+  if (changed > 0) answer.field("frozen_layers", frozen.empty() ? "none" : frozen);
+  Listing& list =
+      answer.list("edits", {"edit", "tensors", "detail", "layers", "update", "example"});
+  for (const Kind& kind : kinds)
+    list.add({name_of(kind.edit), kind.pairs.size(), details_of(kind), layers_of(kind.pairs),
+              relative_change(kind.pairs), kind.pairs[0]->a.name});
+  if (first.edit == Edit::tuned)
+    answer.notes.push_back(
+        fmt::format("fine-tuned: none of the other edits explains it; ranks up to {} were tested",
+                    kUpdateRankMax));
 }
 
 void examine(const Study& study, Answer& answer) {
-  const std::vector<const Subject*> weights = study.weights();
-  const std::vector<Profile>& profiles = study.profiles();
+  const std::vector<const Row*>& weights = study.weights();
+  if (weights.empty()) {
+    answer.unknown("edit", "weights that can be compared");
+    return;
+  }
+  const std::vector<EditFound> edits = find_edits(study);
+  add_kinds(weights, edits, answer);
   std::map<std::string, Group> groups;
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    add(*weights[i], profiles[i], groups[pattern_of(weights[i]->name, weights[i]->place)]);
-
-  std::map<std::string_view, uint64_t> states;
   uint64_t elements = 0, changed = 0;
-  Listing list{"groups", {"pattern", "state", "tensors", "changed", "share", "update"}, {}, 0};
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    add(*weights[i], edits[i], groups[pattern_of(weights[i]->a.name, weights[i]->a.place)]);
+    elements += weights[i]->comparison.diff.compared;
+    changed += weights[i]->comparison.diff.compared - weights[i]->comparison.diff.equal;
+  }
+  if (elements > 0)
+    answer.field("share_of_elements", static_cast<double>(changed) / static_cast<double>(elements));
+  Listing& list =
+      answer.list("groups", {"pattern", "state", "tensors", "changed", "share", "update"});
   for (const auto& [pattern, group] : groups) {
-    ++states[state_of(group)];
-    elements += group.elements;
-    changed += group.elements_changed;
     const double share = group.elements ? static_cast<double>(group.elements_changed) /
                                               static_cast<double>(group.elements)
                                         : 0;
     list.add({pattern, state_of(group), group.pairs.size(), group.changed, share,
               relative_change(group.pairs)});
   }
-  for (const std::string_view state : {"frozen", "tuned", "partly tuned", "merged", "converted"}) {
-    std::string key(state);
-    std::ranges::replace(key, ' ', '_');
-    answer.field(key, states[state]);
-  }
-  if (elements > 0)
-    answer.field("share_of_elements", static_cast<double>(changed) / static_cast<double>(elements));
-  else
-    answer.unknown("share_of_elements", "weights that can be compared");
-  answer.lists.push_back(std::move(list));
 }
 
 }  // namespace
@@ -79,8 +165,8 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::what_changed = {
     .name = "what_changed",
     .flag = "--what-changed",
-    .question = "Which layers were frozen, tuned, merged into or only converted?",
-    .definition = "state of each group of tensors, and the share of its elements that changed",
+    .question = "What kind of edit made B out of A, and which layers did it leave alone?",
+    .definition = "cast, quantized, pruned, fine-tuned, LoRA or other merge, by group of tensors",
     .examine = examine,
 };
 

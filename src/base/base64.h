@@ -2,11 +2,15 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace tensordiff {
 
 std::string base64(std::string_view bytes);
+
+// The bytes of a text; nothing where a character, its length or its padding is wrong.
+std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace tensordiff

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 
 #include "base/text.h"
@@ -102,22 +103,42 @@ struct MemoryOwner : Owner {
   std::string memory;
 };
 
+std::atomic<std::size_t> mappings = 0;
+
+// How many files may stay mapped. Linux allows a process 65,530 mappings unless told otherwise;
+// some are left for libraries, stacks, large allocations and files that are in use for a moment.
+std::size_t mappings_kept_max() {
+  constexpr std::size_t kUsual = 65530, kLeft = 8192;
+  static const std::size_t most = [] {
+    std::size_t allowed = 0;
+    std::ifstream("/proc/sys/vm/max_map_count") >> allowed;
+    allowed = allowed > 0 ? allowed : kUsual;
+    return allowed > kLeft ? allowed - kLeft : 0;
+  }();
+  return most;
+}
+
 struct MappingOwner : Owner {
-  MappingOwner(void* begin, uint64_t count)
+  MappingOwner(void* begin, uint64_t count, bool named_file)
       : address(begin),
         size(count),
-        range(guard(reinterpret_cast<uintptr_t>(begin),
-                    reinterpret_cast<uintptr_t>(begin) + count)) {}
+        named(named_file),
+        range(
+            guard(reinterpret_cast<uintptr_t>(begin), reinterpret_cast<uintptr_t>(begin) + count)) {
+    ++mappings;
+  }
   MappingOwner(const MappingOwner&) = delete;
   MappingOwner& operator=(const MappingOwner&) = delete;
   ~MappingOwner() override {
     if (range) range->begin.store(0);
     munmap(address, size);
+    --mappings;
   }
   bool intact() const override { return !range || !range->cut.load(); }
 
   void* address;
   uint64_t size;
+  bool named;  // Not a temporary file, whose room on the disk it would keep.
   GuardedRange* range;
 };
 
@@ -127,12 +148,20 @@ std::shared_ptr<const void> erase(std::shared_ptr<const Owner> owner) {
   return {std::move(owner), address};
 }
 
-Result<Bytes> map_descriptor(int file, uint64_t size) {
+Result<Bytes> map_descriptor(int file, uint64_t size, bool named) {
   if (size == 0) return bytes_of("");
   void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
   if (address == MAP_FAILED) return Error("cannot map it: {}", std::strerror(errno));
-  auto owner = std::make_shared<MappingOwner>(address, size);
+  auto owner = std::make_shared<MappingOwner>(address, size, named);
   return Bytes{{static_cast<const std::byte*>(address), size}, erase(std::move(owner))};
+}
+
+// Whether bytes may be kept for whoever asks next: a mapped file takes no memory, and opening it
+// again takes longer than anything else that is done with a small one.
+bool may_stay(const Bytes& bytes) {
+  const auto* mapping =
+      dynamic_cast<const MappingOwner*>(static_cast<const Owner*>(bytes.owner.get()));
+  return mapping && mapping->named && mappings < mappings_kept_max();
 }
 
 constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -153,6 +182,7 @@ struct ByteSource::Shared {
   Make make;    // and this when they are not.
   std::mutex mutex;
   std::weak_ptr<const Bytes> made;
+  std::shared_ptr<const Bytes> kept;  // Of a file that stays mapped.
 };
 
 ByteSource::ByteSource(Bytes bytes) : shared_(std::make_shared<Shared>()), size_(bytes.size()) {
@@ -180,6 +210,7 @@ Result<Bytes> ByteSource::open() const {
     if (made->size() != shared_->size)
       return Error("{} bytes expected, {} found", shared_->size, made->size());
     shared_->made = made;
+    if (may_stay(*made)) shared_->kept = made;
   }
   // The Bytes handed out keep `made` alive, and through it the memory, under the real owner.
   struct Lease : Owner {
@@ -205,7 +236,7 @@ Result<Bytes> map_and_close(int file) {
   struct stat info = {};
   Result<Bytes> mapped = Error("not a regular file");
   if (fstat(file, &info) == 0 && S_ISREG(info.st_mode))
-    mapped = map_descriptor(file, static_cast<uint64_t>(info.st_size));
+    mapped = map_descriptor(file, static_cast<uint64_t>(info.st_size), true);
   close(file);
   return mapped;
 }
@@ -252,6 +283,6 @@ Result<void> SpillFile::append(ByteView bytes) {
   return {};
 }
 
-Result<Bytes> SpillFile::map() && { return map_descriptor(file_, size_); }
+Result<Bytes> SpillFile::map() && { return map_descriptor(file_, size_, false); }
 
 }  // namespace tensordiff

@@ -27,7 +27,7 @@ constexpr Option kOptions[] = {
        settings.resume = file;
        return {};
      }},
-    {"--include-charts", "", "pictures in Markdown too; a page of HTML always has them",
+    {"--include-charts", "", "add charts to Markdown (HTML always has them)",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.charts = true;
        return {};
@@ -54,7 +54,7 @@ Result<std::vector<BatchRun>> runs_of(const std::vector<std::string>& inputs) {
 
 BatchRow troubled(const std::string& message) {
   BatchRow row;
-  row.verdict = "trouble";
+  row.verdict = Conclusion::trouble;
   row.status = kTrouble;
   row.message = message;
   return row;
@@ -63,7 +63,7 @@ BatchRow troubled(const std::string& message) {
 // What has no partner is a difference, as a tensor without one is.
 BatchRow alone(const BatchRun& run) {
   BatchRow row;
-  row.verdict = "different";
+  row.verdict = Conclusion::different;
   row.status = kDifferent;
   row.message = run.b.empty() ? "only in a" : "only in b";
   return row;

@@ -5,6 +5,7 @@
 
 #include "cli/batch_list.h"
 #include "cli/batch_state.h"
+#include "cli/test_command.h"
 
 namespace tensordiff {
 namespace {
@@ -86,13 +87,13 @@ TEST_F(Batch, RemembersWhatIsDoneUntilSomethingChanges) {
   const BatchRun run{"seven", file("a.pt"), file("b.pt"), {}};
   BatchRow row;
   row.name = "seven";
-  row.verdict = "different";
+  row.verdict = Conclusion::different;
   row.status = 1;
   const std::string path = (folder_ / "state.json").string();
   const std::string stamp = stamp_of(run, {});
   ASSERT_TRUE(BatchState::open(path).value().add(stamp, row).ok());
   const BatchState state = BatchState::open(path).value();
-  EXPECT_EQ(state.find("seven", stamp)->verdict, "different");
+  EXPECT_EQ(state.find("seven", stamp)->verdict, Conclusion::different);
   EXPECT_EQ(state.find("eight", stamp), std::nullopt);
 
   // Options that matter, a file that one names, and the inputs themselves; but not the output.
@@ -109,7 +110,7 @@ TEST_F(Batch, RemembersWhatIsDoneUntilSomethingChanges) {
 TEST_F(Batch, TriesTroubleAgain) {
   BatchRow row;
   row.name = "nine";
-  row.verdict = "trouble";
+  row.verdict = Conclusion::trouble;
   row.status = 2;
   const std::string path = (folder_ / "state.json").string();
   ASSERT_TRUE(BatchState::open(path).value().add("s", row).ok());
@@ -128,6 +129,18 @@ TEST_F(Batch, ReplacesAFileAsAWhole) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}), "new");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);  // No draft is left.
   EXPECT_FALSE(write_whole((folder_ / "none" / "x").string(), "new").ok());
+}
+
+// The worst of all runs decides; a run that fails is a row, and the others go on.
+TEST_F(Batch, RunsAListAndExitsAsTheWorst) {
+  const Ran ran = run(commands::batch, {data("settings/batch.yaml"), "-o", "json"});
+  EXPECT_EQ(ran.status, kTrouble) << ran.err;
+  const Result<Json> json = Json::parse(ran.out);
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json.value()["summary"]["runs"].u64(), json.value()["runs"].array().size());
+  EXPECT_EQ(json.value()["summary"]["trouble"].u64(), 1U);
+  EXPECT_EQ(json.value()["runs"][0]["verdict"].string(), "same");
+  EXPECT_TRUE(run(commands::batch, {}).complains("batch needs a list in YAML, or two folders"));
 }
 
 }  // namespace

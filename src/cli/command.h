@@ -38,6 +38,8 @@ struct Command {
   std::string_view usage;
   std::string_view summary;
   std::span<const OptionGroup* const> groups;
+  // Long names of the options that --help shows, without dashes; empty: all. --help-all shows all.
+  std::span<const std::string_view> usual = {};
   // Gets settings that the options were applied to, and what was given beside them.
   int (*run)(const Settings& settings, const std::vector<std::string>& inputs);
 };
@@ -48,6 +50,8 @@ extern const Command compare;
 extern const Command show;
 extern const Command check;
 extern const Command conversion;
+extern const Command logits;
+extern const Command runs;
 extern const Command trend;
 extern const Command batch;
 extern const Command serve;
@@ -56,8 +60,8 @@ extern const Command config;
 extern const Command git;
 extern const Command completions;
 
-inline constexpr const Command* kAll[] = {&compare, &show,  &check,      &conversion,
-                                          &trend,   &batch, &serve,      &demo,
+inline constexpr const Command* kAll[] = {&compare, &show,  &check,      &conversion, &logits,
+                                          &runs,    &trend, &batch,      &serve,      &demo,
                                           &config,  &git,   &completions};
 
 }  // namespace commands

@@ -15,6 +15,15 @@ constexpr const OptionGroup* kGroups[] = {
     &option_groups::output, &option_groups::speed,
 };
 
+// What most people need: two screens of help. The rest stands in --help-all.
+constexpr std::string_view kUsual[] = {
+    "path",     "ignore-keys-regex", "layout", "pairs",  "tp",         "dims",  "atol",
+    "rtol",     "tolerance-file",    "noise",  "stats",  "shape-only", "brief", "no-diagnose",
+    "explain",  "weights",           "config", "output", "baseline",   "sort",  "show",
+    "top",      "verbose",           "format", "out",    "threads",    "quiet", "help",
+    "help-all",
+};
+
 // What was paired, for --pairs to read.
 Result<void> save_pairs(const Report& report, const Settings& settings) {
   if (settings.save_pairs.empty()) return {};
@@ -56,6 +65,7 @@ constinit const Command commands::compare = {
     .usage = "tensordiff [compare] A B [options]",
     .summary = "compare two models, dumps, folders or archives",
     .groups = kGroups,
+    .usual = kUsual,
     .run = run,
 };
 

@@ -33,14 +33,14 @@ const Renderer& renderer_of(const Settings& settings) {
 }
 
 int exit_status(const Report& report, const Settings& settings) {
-  const std::string_view verdict = report.summary.verdict;
+  const Conclusion verdict = report.summary.verdict;
   // An alarm counts only where the analysis was asked for by name.
   const bool alarm = !settings.request.analyze.wanted.empty() &&
                      std::ranges::any_of(report.analyses, [](const Answer& answer) {
                        return answer.alarm.has_value();
                      });
-  if (verdict == "trouble") return kTrouble;
-  return (verdict == "different" || alarm) && !settings.exit_zero ? kDifferent : kSame;
+  if (verdict == Conclusion::trouble) return kTrouble;
+  return (verdict == Conclusion::different || alarm) && !settings.exit_zero ? kDifferent : kSame;
 }
 
 Result<void> check_inputs(const Settings& settings, const std::vector<std::string>& inputs) {
@@ -57,6 +57,14 @@ Result<void> check_inputs(const Settings& settings, const std::vector<std::strin
         "'tensordiff show' lists them");
   if (!settings.single && inputs.size() != 2)
     return Error("needs two inputs, has {}", inputs.size());
+  const Renderer& renderer = renderer_of(settings);
+  // A setting of a file holds for all commands; only who asks here has to be told.
+  const bool asked = std::ranges::any_of(settings.given, [](const auto& option) {
+    return option.name == "include-charts" && option.origin.empty();
+  });
+  if (asked && &renderer != &renderers::markdown && &renderer != &renderers::html)
+    return Error("--include-charts needs -o markdown or -o html; {} shows no charts",
+                 renderer.name);
   const Request& request = settings.request;
   if (!request.analyze.wanted.empty() && (inputs.size() == 1 || request.shape_only))
     return Error("{} needs two inputs and their values", request.analyze.wanted[0]->flag);

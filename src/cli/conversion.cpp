@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
+#include "report/conversion_python.h"
 #include "report/style.h"
 #include "report/table.h"
 #include "report/wording.h"
@@ -40,7 +41,12 @@ Result<void> apply_known(Settings& settings, std::string_view file) {
 constexpr Option kOptions[] = {
     {"--conversion", "FILE",
      "an earlier -o json of this command: a rule that changed is a difference", apply_known},
-    {"-o,--output", "FORMAT", "text (default) or json", set_text_or_json},
+    {"-o,--output", "FORMAT", "text (default), json or python: a script that does it",
+     [](Settings& settings, std::string_view name) -> Result<void> {
+       constexpr std::string_view kNames[] = {"text", "json", "python"};
+       settings.output = kNames[TRY(parse_word(name, kNames))];
+       return {};
+     }},
 };
 constexpr OptionGroup kGroup = {"output", kOptions};
 constexpr const OptionGroup* kGroups[] = {&option_groups::input, &option_groups::pairing,
@@ -122,7 +128,9 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
                                                ? changes_of(report.value(), *settings.known_rules)
                                                : std::vector<std::string>();
   const std::string text = settings.output == "json" ? json_of(report.value(), changes)
-                                                     : text_of(report.value(), changes, settings);
+                           : settings.output == "python"
+                               ? conversion_python(report.value())
+                               : text_of(report.value(), changes, settings);
   const Result<void> written =
       deliver(settings.quiet && settings.out.empty() ? "" : text, settings);
   if (!written.ok()) return fail(written.error());

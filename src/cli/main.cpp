@@ -1,6 +1,7 @@
 // The program: picks the command and turns what nobody could handle into an exit status.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,8 +9,10 @@
 #include <new>
 
 #include "base/sandbox.h"
+#include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/hdf5_child.h"
+#include "cli/manual.h"
 #include "cli/terminal.h"
 #include "formats/format.h"
 #include "formats/hdf5_wire.h"
@@ -20,8 +23,8 @@ namespace {
 std::string help_text() {
   std::string out =
       "usage: tensordiff A B [options]      (same as: tensordiff compare A B)\n\n"
-      "Compares two models, dumps or checkpoints, and says where they part first.\n"
-      "A and B are files, folders of files, or archives of files; a is the reference.\n\n"
+      "Compare two models, find the first divergence, and name its cause.\n"
+      "A and B are files, folders of files, or archives of files. A is the reference.\n\n"
       "commands:\n";
   for (const Command* command : commands::kAll)
     out += fmt::format("  {:<14}{}\n", command->name, command->summary);
@@ -30,12 +33,35 @@ std::string help_text() {
     out += fmt::format("  {:<14}{}\n", format->name, format->summary);
   return out +
          "\nexit status: 0 nothing differs beyond tolerance, 1 something does, 2 trouble\n"
-         "tensordiff COMMAND --help lists the options of a command.\n";
+         "tensordiff help COMMAND lists the options of a command.\n";
+}
+
+std::vector<std::string_view> command_names() {
+  std::vector<std::string_view> names;
+  for (const Command* command : commands::kAll) names.push_back(command->name);
+  return names;
+}
+
+// Where the first word is neither a command nor a file, but nearly a command.
+std::string_view meant_command(const std::string& word) {
+  if (word.starts_with('-') || access(word.c_str(), F_OK) == 0) return "";
+  return nearest_word(word, command_names());
 }
 
 int print(const std::string& text) {
   const Result<void> written = deliver(text, {});
   return written.ok() ? kSame : fail(written.error());
+}
+
+// help [--man] [COMMAND]: the help or the manual page of the program or of a command.
+int help(std::vector<std::string> words) {
+  const bool manual = !words.empty() && words[0] == "--man";
+  if (manual) words.erase(words.begin());
+  if (words.empty()) return print(manual ? program_manual() : help_text());
+  const auto named = std::ranges::find(commands::kAll, words[0], &Command::name);
+  if (named != std::end(commands::kAll))
+    return manual ? print(command_manual(**named)) : run_command(**named, {"--help"});
+  return fail(Error("no command '{}'{}", words[0], did_you_mean(words[0], command_names())));
 }
 
 int run(std::vector<std::string> arguments) {
@@ -46,15 +72,21 @@ int run(std::vector<std::string> arguments) {
                                 std::strtoull(arguments[2].c_str(), nullptr, 10)});
   set_sandbox_program("/proc/self/exe");
   if (arguments.empty()) return fail(Error("needs two inputs; see tensordiff --help"));
-  if (first == "--version") return print(fmt::format("tensordiff {}\n", TENSORDIFF_VERSION));
-  if (first == "--help" || first == "-h" || first == "help") return print(help_text());
+  if (first == "--version" || first == "-V")
+    return print(fmt::format("tensordiff {}\n", TENSORDIFF_VERSION));
+  if (first == "--help" || first == "-h") return print(help_text());
+  if (first == "help") return help({arguments.begin() + 1, arguments.end()});
   // As an option too, since that is how scripts for diffai spell it.
   if (const auto check = std::ranges::find(arguments, "--check"); check != arguments.end()) {
     arguments.erase(check);
     return run_command(commands::check, arguments);
   }
   const auto named = std::ranges::find(commands::kAll, first, &Command::name);
-  if (named == std::end(commands::kAll)) return run_command(commands::compare, arguments);
+  if (named == std::end(commands::kAll)) {
+    if (const std::string_view meant = meant_command(first); !meant.empty())
+      return fail(Error("no command or file '{}'; did you mean '{}'?", first, meant));
+    return run_command(commands::compare, arguments);
+  }
   arguments.erase(arguments.begin());
   return run_command(**named, arguments);
 }

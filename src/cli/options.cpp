@@ -32,42 +32,42 @@ Result<void> apply_color(Settings& settings, std::string_view choice) {
 }
 
 constexpr Option kCommon[] = {
-    {"--format", "NAME", "read the input as this format instead of detecting it", apply_format},
-    {"--limit-size", "BYTES", "refuse inputs larger than this (500MB, 2GiB); default: no limit",
+    {"--format", "NAME", "read the input as this format (default: detect it)", apply_format},
+    {"--limit-size", "BYTES", "refuse larger inputs, e.g. 500MB, 2GiB (default: no limit)",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.open.limits.input_bytes_max = TRY(parse_size(text));
        return {};
      }},
-    {"--limit", "NAME=N",
-     "set a limit on what a file may ask for (pickle=1GiB); see docs/formats.md",
+    {"--limit", "NAME=N", "set a reader limit, e.g. pickle=1GiB; see docs/formats.md",
      [](Settings& settings, std::string_view text) -> Result<void> {
        const std::size_t equals = text.find('=');
        if (equals == std::string_view::npos) return Error("not of the form NAME=N");
        const uint64_t value = TRY(parse_size(text.substr(equals + 1)));
        return set_limit(settings.open.limits, text.substr(0, equals), value);
      }},
-    {"--out", "FILE", "write the result to a file instead of stdout",
+    {"--out", "FILE", "write the result to a file (default: stdout)",
      [](Settings& settings, std::string_view file) -> Result<void> {
        settings.out = file;
        return {};
      }},
     {"--color", "WHEN", "auto (default), always or never; NO_COLOR is honoured", apply_color},
-    {"--threads", "N", "threads to use; default: one for each core",
+    {"--threads", "N", "number of threads (default: one per core)",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.threads = TRY(parse_count(text));
        return {};
      }},
-    {"--no-config", "", "read no file with settings; see tensordiff config",
+    {"--no-config", "", "ignore config files; see tensordiff config",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.config = false;
        return {};
      }},
-    {"-q,--quiet", "", "print nothing; the exit status tells",
+    {"-q,--quiet", "", "print nothing; only set the exit status",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.quiet = true;
        return {};
      }},
     {"-h,--help", "", "show this help", nullptr},
+    {"--help-all", "", "show every option", nullptr},
 };
 
 std::vector<const OptionGroup*> all_groups(const Command& command) {
@@ -76,21 +76,39 @@ std::vector<const OptionGroup*> all_groups(const Command& command) {
   return groups;
 }
 
-std::string help_text(const Command& command) {
+std::string_view long_name(const Option& option) {
+  return option.flags.substr(option.flags.find("--") + 2);
+}
+
+std::string help_line(const Option& option) {
+  // Long options stand below each other, also where a short one is missing.
+  std::string flags(option.flags.starts_with("--") ? "    " : "");
+  flags += option.flags;
+  if (const std::size_t comma = flags.find(','); comma != std::string::npos)
+    flags.insert(comma + 1, " ");
+  if (!option.argument.empty()) flags += fmt::format(" {}", option.argument);
+  const std::string gap = flags.size() < 30 ? "" : "\n" + std::string(32, ' ');
+  return fmt::format("  {:<30}{}{}\n", flags, gap, option.help);
+}
+
+std::string help_text(const Command& command, bool all) {
   std::string out = fmt::format("usage: {}\n\n{}\n", command.usage, command.summary);
+  std::size_t hidden = 0;
   for (const OptionGroup* group : all_groups(command)) {
-    out += fmt::format("\n{}:\n", group->title);
+    std::string lines;
     for (const Option& option : group->options) {
-      // Long options stand below each other, also where a short one is missing.
-      std::string flags(option.flags.starts_with("--") ? "    " : "");
-      flags += option.flags;
-      if (const std::size_t comma = flags.find(','); comma != std::string::npos)
-        flags.insert(comma + 1, " ");
-      if (!option.argument.empty()) flags += fmt::format(" {}", option.argument);
-      const std::string gap = flags.size() < 30 ? "" : "\n" + std::string(32, ' ');
-      out += fmt::format("  {:<30}{}{}\n", flags, gap, option.help);
+      const bool usual = command.usual.empty() ||
+                         std::ranges::find(command.usual, long_name(option)) != command.usual.end();
+      if (all || usual)
+        lines += help_line(option);
+      else
+        ++hidden;
     }
+    if (!lines.empty()) out += fmt::format("\n{}:\n{}", group->title, lines);
   }
+  if (hidden > 0)
+    out += fmt::format("\n{} more options, analyses included: tensordiff {} --help-all\n", hidden,
+                       command.name);
   return out;
 }
 
@@ -98,6 +116,7 @@ struct ParsedLine {
   Settings settings;
   std::vector<std::string> inputs;
   bool help = false;
+  bool help_all = false;
 };
 
 // Options take effect in the order in which they were given, so that the last one wins.
@@ -111,6 +130,7 @@ Result<void> apply_in_order(const CLI::App& app, const std::map<const CLI::Optio
     const std::size_t occurrence = seen[given]++;
     if (!row.apply) {
       line.help = true;
+      line.help_all |= row.flags == "--help-all";
       continue;
     }
     const std::string_view name = row.flags.substr(row.flags.find("--"));
@@ -162,7 +182,8 @@ Result<ParsedLine> parse(const Command& command, const std::vector<std::string>&
     return unknown_option(command, arguments, error.what());
   }
   // Files first, so that the command line has the last word.
-  if (app.count("--no-config") + app.count("--help") == 0 && !command.groups.empty()) {
+  if (app.count("--no-config") + app.count("--help") + app.count("--help-all") == 0 &&
+      !command.groups.empty()) {
     const Config config = TRY(load_config());
     TRY(apply_config(config.entries, command, line.settings));
     // tensordiff config shows all of it anyway.
@@ -180,15 +201,14 @@ constinit const OptionGroup option_groups::common = {.title = "options of every 
 const Option* find_option(const Command& command, std::string_view name) {
   for (const OptionGroup* group : all_groups(command))
     for (const Option& option : group->options)
-      if (option.flags.substr(option.flags.find("--") + 2) == name) return &option;
+      if (long_name(option) == name) return &option;
   return nullptr;
 }
 
 std::vector<std::string_view> option_names(const Command& command) {
   std::vector<std::string_view> names;
   for (const OptionGroup* group : all_groups(command))
-    for (const Option& option : group->options)
-      names.push_back(option.flags.substr(option.flags.find("--") + 2));
+    for (const Option& option : group->options) names.push_back(long_name(option));
   return names;
 }
 
@@ -205,7 +225,7 @@ int run_command(const Command& command, const std::vector<std::string>& argument
     return kTrouble;
   }
   if (line.value().help) {
-    const Result<void> written = deliver(help_text(command), {});
+    const Result<void> written = deliver(help_text(command, line.value().help_all), {});
     return written.ok() ? kSame : fail(written.error());
   }
   set_threads(line.value().settings.threads);

@@ -30,6 +30,28 @@ Result<void> apply_device(Settings& settings, std::string_view name) {
   return {};
 }
 
+Result<void> apply_base(Settings& settings, std::string_view path) {
+  settings.request.analyze.bases.emplace_back(path);
+  return {};
+}
+
+Result<void> apply_activations(Settings& settings, std::string_view path) {
+  settings.request.analyze.activations = path;
+  return {};
+}
+
+// "+5%", "5%" or a size of all weights, "4.5GB".
+Result<void> apply_size_budget(Settings& settings, std::string_view text) {
+  if (text.ends_with('%')) {
+    const std::size_t sign = text.starts_with('+') ? 1 : 0;
+    const double percent = TRY(parse_tolerance(text.substr(sign, text.size() - sign - 1)));
+    settings.request.analyze.size_growth = percent / 100;
+    return {};
+  }
+  settings.request.analyze.size_budget = static_cast<double>(TRY(parse_size(text)));
+  return {};
+}
+
 // An option knows no more than a function: so each flag has one of its own.
 template <std::size_t I>
 Result<void> ask(Settings& settings, std::string_view) {
@@ -40,6 +62,12 @@ Result<void> ask(Settings& settings, std::string_view) {
 constexpr Option kSettings[] = {
     {"--threshold", "NAME=X", "a limit of --regression-test or --alert-on-degradation; repeatable",
      apply_threshold},
+    {"--base", "MODEL", "B may be a merge of A with this one (--what-changed); repeatable",
+     apply_base},
+    {"--activations", "DUMP", "inputs of layers, to measure quantization damage on them",
+     apply_activations},
+    {"--size-budget", "SIZE", "of B's weights, for what to keep in more bits: +5%, 4GB",
+     apply_size_budget},
     {"--device", "NAME", "for the speed estimates: h200, a100 …, or FLOP/s:BYTES/s", apply_device},
 };
 

@@ -23,29 +23,28 @@ Result<void> apply_config(Settings& settings, std::string_view file) {
 }
 
 constexpr Option kOptions[] = {
-    {"--diagnose", "", "tell noise from mistakes, and explain these (default)",
+    {"--diagnose", "", "separate noise from mistakes and explain them (default)",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.request.diagnose.enabled = true;
        return {};
      }},
-    {"--no-diagnose", "", "leave that out: the elementwise tolerance decides",
+    {"--no-diagnose", "", "skip diagnosis; the elementwise tolerance decides",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.request.diagnose.enabled = false;
        return {};
      }},
-    {"--explain", "", "also say what was tried on each pair, and why it was rejected",
+    {"--explain", "", "list what was tried on each pair and why it was rejected",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.request.diagnose.explain = true;
        return {};
      }},
-    {"--order", "FILE", "names of a's tensors in the order they were computed, one a line",
-     apply_order},
-    {"--weights", "MODEL", "the model that was run: projections and MLPs are computed again",
+    {"--order", "FILE", "order of computing: names of A's tensors, one per line", apply_order},
+    {"--weights", "MODEL", "checkpoint of the model, to recompute its steps",
      [](Settings& settings, std::string_view path) -> Result<void> {
        settings.request.weights = path;
        return {};
      }},
-    {"--config", "FILE", "its config.json: numbers of heads, RoPE base, epsilon, window",
+    {"--config", "FILE", "config.json of the model: heads, RoPE base, epsilon, window",
      apply_config},
 };
 

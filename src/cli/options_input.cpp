@@ -6,12 +6,12 @@ namespace tensordiff {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"--path", "PREFIX", "only tensors whose name starts so; * stands for anything; repeatable",
+    {"--path", "PREFIX", "compare only names with this prefix; * matches anything; repeatable",
      [](Settings& settings, std::string_view prefix) -> Result<void> {
        settings.request.paths.emplace_back(prefix);
        return {};
      }},
-    {"--ignore-keys-regex", "RE", "leave out tensors in whose name this is found",
+    {"--ignore-keys-regex", "RE", "skip tensors whose name matches RE",
      [](Settings& settings, std::string_view regex) -> Result<void> {
        settings.request.ignore_regex = regex;
        return {};

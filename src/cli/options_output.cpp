@@ -63,42 +63,42 @@ Result<void> apply_baseline(Settings& settings, std::string_view file) {
 
 constexpr Option kOptions[] = {
     {"-o,--output", "FORMAT",
-     "text (default), stats, json, yaml, report, csv, markdown, html or junit", apply_output},
-    {"--generate-report", "", "everything, as Markdown or as the end of --out's name says",
+     "text (default), stats, json, yaml, report, csv, markdown, html, junit", apply_output},
+    {"--generate-report", "", "write a full report; --out's suffix sets the format",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.full_report = true;
        return {};
      }},
-    {"--markdown-output", "", "the same as -o markdown",
+    {"--markdown-output", "", "same as -o markdown",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.output = renderers::markdown.name;
        return {};
      }},
-    {"--include-charts", "", "pictures in Markdown too; a page of HTML always has them",
+    {"--include-charts", "", "add charts to Markdown (HTML always has them)",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.charts = true;
        return {};
      }},
-    {"--review-friendly", "", "what changed and what to look at, in half a page",
+    {"--review-friendly", "", "half a page: what changed and what to look at",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.review = true;
        return {};
      }},
-    {"--baseline", "FILE", "an earlier -o report: only what is new or has grown is a difference",
+    {"--baseline", "FILE", "an earlier -o report; only new or larger differences count",
      apply_baseline},
-    {"--sort", "KEY", "layer, name, similarity, difference or size", apply_sort},
-    {"--sort-by-change-magnitude", "", "the same as --sort difference",
+    {"--sort", "KEY", "order of rows: layer, name, similarity, difference, size", apply_sort},
+    {"--sort-by-change-magnitude", "", "same as --sort difference",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.sort = Sort::difference;
        return {};
      }},
-    {"--show", "LIST", "of identical,close,different,unpaired,error: only these", apply_show},
-    {"--top", "N", "at most so many rows; 0: all",
+    {"--show", "LIST", "show only these: identical,close,different,unpaired,error", apply_show},
+    {"--top", "N", "show at most N rows; 0 shows all",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.render.top = TRY(parse_count(text));
        return {};
      }},
-    {"-v,--verbose", "", "every pair, and how it was brought to one layout",
+    {"-v,--verbose", "", "show every pair, and how its layouts were matched",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.verbose = true;
        return {};

@@ -78,34 +78,34 @@ Result<void> apply_dims(Settings& settings, std::string_view text) {
 }
 
 constexpr Option kOptions[] = {
-    {"--layout", "NAME", "how dumps were written, or none; default: recognise it",
+    {"--layout", "NAME", "layout of the dumps, or none (default: detect it)",
      [](Settings& settings, std::string_view name) -> Result<void> {
        settings.request.layout = name;
        return {};
      }},
-    {"--require-all", "", "count tensors that only one dump has as differences",
+    {"--require-all", "", "treat tensors missing from one dump as differences",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.request.require_all = true;
        return {};
      }},
-    {"--match", "LIST", "auto (default), or some of its strategies: manual,exact,exec:PROGRAM",
+    {"--match", "LIST", "pairing strategies: auto (default), or a list: exact,fuzzy,exec:PROGRAM",
      apply_match},
-    {"--match-regex", "RE", "where a name has its (?<layer>..) and (?<stage>..), or (?<key>..)",
+    {"--match-regex", "RE", "read (?<layer>..) and (?<stage>..), or (?<key>..), from names",
      apply_match_regex},
-    {"--fuzzy-threshold", "X", "how alike names must be to be paired by it, 0 to 1; default 0.6",
-     apply_threshold},
-    {"--pairs", "FILE", "pairs to make first, as JSON or YAML: 'name of a: name of b'",
+    {"--fuzzy-threshold", "X", "minimum name similarity, 0 to 1 (default 0.6)", apply_threshold},
+    {"--pairs", "FILE", "make these pairs first; JSON or YAML, 'name in A: name in B'",
      apply_pairs},
-    {"--save-pairs", "FILE", "write the pairs that were made, for --pairs",
+    {"--save-pairs", "FILE", "write the pairs to a file that --pairs reads",
      [](Settings& settings, std::string_view file) -> Result<void> {
        settings.save_pairs = file;
        return {};
      }},
-    {"--tp", "HOW", "auto (default): gather ranks found in names; none; or how many there must be",
+    {"--tp", "HOW", "gather tensor-parallel ranks: auto (default), none, or their number",
      apply_tp},
-    {"--align", "HOW", "auto (default): bring pairs to one layout; none: as stored", apply_align},
-    {"--dims", "SPEC",
-     "what the axes are, \"b s (h[tp] d) -> s h d\"; \"NAMES: \" before: of these", apply_dims},
+    {"--align", "HOW", "auto (default): undo layout differences; none: compare as stored",
+     apply_align},
+    {"--dims", "SPEC", "name the axes: \"b s (h[tp] d) -> s h d\"; \"GLOB: SPEC\" for some tensors",
+     apply_dims},
 };
 
 }  // namespace

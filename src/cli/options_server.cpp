@@ -16,33 +16,33 @@ Result<void> apply_port(Settings& settings, std::string_view text) {
 }
 
 constexpr Option kOptions[] = {
-    {"--port", "N", "this port; default: the first free one from 5000 on; 0: any", apply_port},
-    {"--no-open", "", "print the address, and open no browser",
+    {"--port", "N", "port (default: first free one from 5000; 0: any)", apply_port},
+    {"--no-open", "", "print the address; do not open a browser",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.open_browser = false;
        return {};
      }},
-    {"--listen", "ADDRESS", "a numeric address instead of 127.0.0.1; others can then connect",
+    {"--listen", "ADDRESS", "listen on this numeric address (default 127.0.0.1)",
      [](Settings& settings, std::string_view address) -> Result<void> {
        settings.serve.listen = address;
        return {};
      }},
-    {"--root", "FOLDER", "files beneath it may be opened; repeatable; default: those of A and B",
+    {"--root", "FOLDER", "allow files below FOLDER; repeatable (default: those of A and B)",
      [](Settings& settings, std::string_view folder) -> Result<void> {
        settings.serve.roots.emplace_back(folder);
        return {};
      }},
-    {"--upload-limit", "BYTES", "refuse larger uploads; default 500MB",
+    {"--upload-limit", "BYTES", "refuse larger uploads (default 500MB)",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.serve.upload_limit = TRY(parse_size(text));
        return {};
      }},
-    {"--state", "FOLDER", "keep sessions and uploads here; default: $XDG_STATE_HOME/tensordiff",
+    {"--state", "FOLDER", "folder for sessions (default $XDG_STATE_HOME/tensordiff)",
      [](Settings& settings, std::string_view folder) -> Result<void> {
        settings.serve.state = folder;
        return {};
      }},
-    {"--legacy-open", "", "let the earlier debugger's routes in without a token",
+    {"--legacy-open", "", "allow the earlier debugger's routes without a token",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.serve.legacy_open = true;
        return {};

@@ -9,12 +9,12 @@ namespace {
 constexpr auto kAcceptedOnly = [](Settings&, std::string_view) -> Result<void> { return {}; };
 
 constexpr Option kOptions[] = {
-    {"--memory-limit", "BYTES", "without effect: tensors are always read in pieces",
+    {"--memory-limit", "BYTES", "accepted for compatibility; memory use is always bounded",
      [](Settings&, std::string_view text) -> Result<void> {
        TRY(parse_size(text));
        return {};
      }},
-    {"--stream", "", "without effect: tensors are always read in pieces", kAcceptedOnly},
+    {"--stream", "", "accepted for compatibility; memory use is always bounded", kAcceptedOnly},
 };
 
 }  // namespace

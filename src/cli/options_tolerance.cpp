@@ -17,35 +17,35 @@ Result<void> apply_file(Settings& settings, std::string_view file) {
 }
 
 constexpr Option kOptions[] = {
-    {"--epsilon", "X", "the same as --atol X --rtol 0",
+    {"--epsilon", "X", "same as --atol X --rtol 0",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.request.compare.atol = TRY(parse_tolerance(text));
        settings.request.compare.rtol = 0;
        return {};
      }},
-    {"--atol", "X", "absolute tolerance; default: by the coarser dtype of a pair",
+    {"--atol", "X", "absolute tolerance (default: by the coarser dtype of the pair)",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.request.compare.atol = TRY(parse_tolerance(text));
        return {};
      }},
-    {"--rtol", "X", "relative tolerance, relative to a; default: as above",
+    {"--rtol", "X", "tolerance relative to A (default: as for --atol)",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.request.compare.rtol = TRY(parse_tolerance(text));
        return {};
      }},
-    {"--tolerance-file", "FILE", "YAML: tolerances and gates for names that an expression finds",
+    {"--tolerance-file", "FILE", "tolerances and metric gates by name pattern, in YAML",
      apply_file},
-    {"--noise", "RUN", "a third run as good as A: errors up to three times its own are noise",
+    {"--noise", "RUN", "a second reference run, to measure noise",
      [](Settings& settings, std::string_view path) -> Result<void> {
        settings.request.noise = path;
        return {};
      }},
-    {"--equal-nan", "", "NaN at the same place is agreement (default)",
+    {"--equal-nan", "", "treat NaN at the same place as equal (default)",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.request.compare.equal_nan = true;
        return {};
      }},
-    {"--no-equal-nan", "", "NaN is a difference wherever it is",
+    {"--no-equal-nan", "", "treat every NaN as a difference",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.request.compare.equal_nan = false;
        return {};

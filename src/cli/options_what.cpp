@@ -6,7 +6,7 @@ namespace tensordiff {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"--stats", "", "a line for each changed tensor: mean and std before and after",
+    {"--stats", "", "one line per changed tensor: mean and std before and after",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.stats = true;
        return {};
@@ -16,17 +16,17 @@ constexpr Option kOptions[] = {
        settings.single = true;
        return {};
      }},
-    {"--shape-only", "", "compare names and shapes; read no values",
+    {"--shape-only", "", "compare names and shapes only; read no values",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.request.shape_only = true;
        return {};
      }},
-    {"--brief", "", "only the summary",
+    {"--brief", "", "print only the verdict line",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.brief = true;
        return {};
      }},
-    {"--exit-zero", "", "exit with 0 also where something differs",
+    {"--exit-zero", "", "exit with 0 even if something differs",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.exit_zero = true;
        return {};

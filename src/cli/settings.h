@@ -50,6 +50,9 @@ struct Settings {
   // conversion
   std::optional<ConversionRules> known_rules;  // Of an earlier run.
 
+  // runs
+  std::string save_noise;  // File for the noise floor.
+
   // batch
   std::string resume;  // File that keeps what is done.
 

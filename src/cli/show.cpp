@@ -83,10 +83,67 @@ void write_found(JsonWriter& json, const TensorFacts& facts) {
   json.end_array().end_object();
 }
 
-std::string show_json(const Catalog& catalog, const std::vector<TensorFacts>& all,
-                      const FactsWanted& wanted) {
+// "model.layers.N.mlp": what names of all layers have in common.
+std::string without_numbers(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit)
+      text += c;
+    else if (!text.ends_with('N'))
+      text += 'N';
+  }
+  return text;
+}
+
+// What the layout takes tensors for, where their names say something else: once for all layers.
+std::vector<std::string> meanings_of(const Catalog& dump) {
+  std::vector<std::string> lines;
+  for (const Tensor& tensor : dump.tensors) {
+    if (tensor.known_as.empty()) continue;
+    // A number behind the last dot says which output it is.
+    const std::string name = printable(tensor.name);
+    const std::size_t dot = name.rfind('.');
+    const std::size_t end = dot == std::string::npos ? name.size() : dot;
+    std::string line = fmt::format("{}{} is taken for {}", without_numbers(name.substr(0, end)),
+                                   name.substr(end), without_numbers(printable(tensor.known_as)));
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// "forward-hook: compared as 44 tensors of 24 tokens", and what it takes for what; empty where the
+// layout is not known.
+std::string layout_text(const Catalog& dump, const std::vector<std::string>& notes) {
+  constexpr std::size_t kLinesMax = 24;  // Of one screen.
+  if (dump.layout.empty()) return "";
+  std::string text = fmt::format("{}: compared as {} tensors", dump.layout, dump.tensors.size());
+  if (!dump.tokens.empty()) text += fmt::format(" of {} tokens", dump.tokens.size());
+  std::vector<std::string> lines = notes;
+  for (std::string& line : meanings_of(dump)) lines.push_back(std::move(line));
+  for (std::size_t i = 0; i < std::min(lines.size(), kLinesMax); ++i)
+    text += fmt::format("\n        {}", lines[i]);
+  if (lines.size() > kLinesMax)
+    text += fmt::format("\n        and {} more", lines.size() - kLinesMax);
+  return text;
+}
+
+void write_layout(JsonWriter& json, const Catalog& dump) {
+  if (dump.layout.empty()) return;
+  json.key("layout").begin_object().member("name", dump.layout);
+  json.member("tensors", static_cast<uint64_t>(dump.tensors.size()));
+  json.member("tokens", static_cast<uint64_t>(dump.tokens.size()));
+  json.key("taken_for").begin_object();
+  for (const Tensor& tensor : dump.tensors)
+    if (!tensor.known_as.empty()) json.member(tensor.name, tensor.known_as);
+  json.end_object().end_object();
+}
+
+std::string show_json(const Catalog& catalog, const Catalog& dump,
+                      const std::vector<TensorFacts>& all, const FactsWanted& wanted) {
   JsonWriter json(JsonWriter::Style::indented);
   json.begin_object().member("path", catalog.path).member("format", catalog.format);
+  write_layout(json, dump);
   json.key("tensors").begin_array();
   for (const TensorFacts& facts : all) {
     const Tensor& tensor = *facts.tensor;
@@ -114,14 +171,6 @@ std::string show_json(const Catalog& catalog, const std::vector<TensorFacts>& al
   return json.take() + "\n";
 }
 
-// "forward-hook: compared as 44 tensors of 24 tokens"; empty where the layout is not known.
-std::string layout_text(const Catalog& dump) {
-  if (dump.layout.empty()) return "";
-  std::string text = fmt::format("{}: compared as {} tensors", dump.layout, dump.tensors.size());
-  if (!dump.tokens.empty()) text += fmt::format(" of {} tokens", dump.tokens.size());
-  return text;
-}
-
 int run(const Settings& settings, const std::vector<std::string>& inputs) {
   if (inputs.empty() || inputs.size() > 2)
     return fail(Error("show needs a file, and may be given the name of a tensor in it"));
@@ -131,9 +180,9 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
   Catalog& catalog = opened.value();
   // Tensors are shown as they are stored; the layout says what they are compared as.
   Catalog dump = catalog;
-  if (const auto read = arrange(dump, settings.request.layout); !read.ok())
-    return fail(read.error());
-  catalog.layout = layout_text(dump);
+  const auto read = arrange(dump, settings.request.layout);
+  if (!read.ok()) return fail(read.error());
+  catalog.layout = layout_text(dump, read.value());
   if (one)
     if (Result<void> kept = keep_named(catalog, inputs[1]); !kept.ok())
       return fail(std::move(kept).error().in(inputs[0]));
@@ -148,7 +197,7 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
   const bool as_json = settings.output == "json";
   const ShowLook look{wants_color(settings), output_width(), one};
   const std::string text =
-      as_json ? show_json(catalog, facts, wanted) : show_text(catalog, facts, wanted, look);
+      as_json ? show_json(catalog, dump, facts, wanted) : show_text(catalog, facts, wanted, look);
   if (const Result<void> written = deliver(text, settings); !written.ok())
     return fail(written.error());
   // A tensor that could not be read is trouble, although all others were shown.

@@ -18,8 +18,8 @@ namespace tensordiff {
 namespace {
 
 constexpr std::size_t kWidthMin = 60;
-constexpr std::size_t kWidthMax = 200;
-constexpr std::size_t kWidthDefault = 100;
+// Wide enough for the longest names that printable() lets through: nothing is cut in a pipe.
+constexpr std::size_t kWidthOfPipes = 1000;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void say(std::string_view text) {
 }
 
 std::size_t output_width() {
-  std::size_t width = kWidthDefault;
+  std::size_t width = kWidthOfPipes;
   winsize size{};
   if (const char* text = std::getenv("COLUMNS")) {
     const Result<uint64_t> columns = parse_count(text);
@@ -47,7 +47,7 @@ std::size_t output_width() {
              size.ws_col > 0) {
     width = size.ws_col;
   }
-  return std::clamp(width, kWidthMin, kWidthMax);
+  return std::max(width, kWidthMin);
 }
 
 bool wants_color(const Settings& settings) {

@@ -17,7 +17,7 @@ void open_standard_streams();
 // Says something on stderr. Where that is closed or full, nobody listens, and nothing happens.
 void say(std::string_view text);
 
-// COLUMNS, else the width of the terminal, else 100; kept between 60 and 200.
+// COLUMNS, else the width of the terminal, at least 60; in a pipe as wide as any line.
 std::size_t output_width();
 
 // Colours are for terminals, unless the user says otherwise; NO_COLOR speaks where --color does

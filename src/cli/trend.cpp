@@ -22,7 +22,7 @@ Result<void> apply_output(Settings& settings, std::string_view name) {
 
 constexpr Option kOptions[] = {
     {"-o,--output", "FORMAT", "text (default), json, csv, markdown or html", apply_output},
-    {"--include-charts", "", "pictures in Markdown too; a page of HTML always has them",
+    {"--include-charts", "", "add charts to Markdown (HTML always has them)",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.charts = true;
        return {};

@@ -78,7 +78,7 @@ class PairBlocks {
   static std::vector<double> parts(const Reader& reader, uint64_t first, std::size_t count,
                                    bool complex) {
     std::vector<double> values(complex ? 2 * count : count);
-    reader.values(first, count, values.data());
+    reader.components(first, count, values.data());
     if (complex && !is_complex(reader.view().dtype)) {
       for (std::size_t i = count; i-- > 0;) {
         values[2 * i] = values[i];

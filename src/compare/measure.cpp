@@ -8,6 +8,8 @@ namespace tensordiff {
 namespace {
 
 constexpr std::size_t kTile = kTileElements;
+// The tables of CodePairs take about as long to make as to count so many blocks.
+constexpr uint64_t kBlocksOfCodes = 8;
 constexpr uint64_t kCrowd = 128;  // With more than one of so many, too few vectors have none.
 
 // Where elements that do not lie together are gathered, for each thread.
@@ -29,10 +31,45 @@ Meter::Meter(const Reader& a, const Reader& b, Threshold limit)
       dtype_a_(a.view().dtype),
       dtype_b_(b.view().dtype),
       limit_(limit),
-      arithmetic_(arithmetic_for(dtype_a_, dtype_b_)) {}
+      arithmetic_(arithmetic_for(dtype_a_, dtype_b_)) {
+  if (dtype_a_ == dtype_b_ && CodePairs::are_codes(dtype_a_) && walk_.flat() &&
+      walk_.blocks() >= kBlocksOfCodes)
+    codes_.emplace(dtype_a_, limit_);
+}
+
+RawTile Meter::tile_at(const Traversal::Block& elements, std::size_t done) const {
+  return {elements.a + done * item_bytes(dtype_a_),
+          elements.b + done * item_bytes(dtype_b_),
+          dtype_a_,
+          dtype_b_,
+          {std::min(kTile, elements.count - done), done, limit_, {}, {}}};
+}
+
+Sums Meter::measure_codes(uint64_t block, const Traversal::Block& elements,
+                          const kernels::Best& best, Beyond& beyond) const {
+  Sums sums = codes_->measure(elements.a, elements.b, elements.count, best);
+  for (uint64_t Sums::*at : {&Sums::mismatch_at, &Sums::agreeing_at, &Sums::max_abs_at})
+    if (sums.*at != UINT64_MAX) sums.*at = walk_.position(block, sums.*at);
+  if (sums.exceeding + sums.mismatch == 0) return sums;
+  constexpr std::size_t kTiles = kBlockElements / kTile;
+  std::vector<std::size_t> may;
+  for (std::size_t done = 0; done < elements.count; done += kTile)
+    if (sums.mismatch > 0 || codes_->may_exceed(elements.a + done, elements.b + done,
+                                                std::min(kTile, elements.count - done)))
+      may.push_back(done);
+  if (may.size() == kTiles)
+    beyond.merge({{{block * kTiles, (block + 1) * kTiles, sums.d_squared,
+                    sums.count - sums.equal + sums.mismatch}},
+                  true});
+  else
+    for (const std::size_t done : may)
+      beyond.add(block * kTiles + done / kTile, measure_tile(arithmetic_, tile_at(elements, done)));
+  return sums;
+}
 
 Sums Meter::measure(uint64_t block, const kernels::Best& best, Beyond& beyond) const {
   const auto elements = walk_.fetch(block, buffers().a, buffers().b);
+  if (codes_) return measure_codes(block, elements, best, beyond);
   // Out of order, an equal maximum may still come first in the tensor, so it is not left out.
   const auto beaten = [&](double most) { return walk_.flat() ? most : std::nextafter(most, -1.0); };
   TileMaxima maxima;
@@ -75,11 +112,7 @@ uint64_t Meter::first_position(uint64_t block, const Traversal::Block& elements,
   for (std::size_t tile = 0; tile < tiles; ++tile) {
     if (maxima[tile] != most) continue;
     const std::size_t done = tile * kTile;
-    const RawTile raw{elements.a + done * item_bytes(dtype_a_),
-                      elements.b + done * item_bytes(dtype_b_),
-                      dtype_a_,
-                      dtype_b_,
-                      {std::min(kTile, elements.count - done), done, limit_, {}, {}}};
+    const RawTile raw = tile_at(elements, done);
     double apart[kTile];
     distances(arithmetic_, raw, apart);
     // Nothing in a box comes before its first element.

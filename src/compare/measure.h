@@ -4,8 +4,10 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "compare/beyond.h"
+#include "compare/code_pairs.h"
 #include "compare/tile_sums.h"
 #include "compare/traversal.h"
 #include "tensor/reader.h"
@@ -25,6 +27,11 @@ class Meter {
   Sums measure(uint64_t block, const kernels::Best& best, Beyond& beyond) const;
 
  private:
+  // A whole block of codes, all at once.
+  Sums measure_codes(uint64_t block, const Traversal::Block& elements, const kernels::Best& best,
+                     Beyond& beyond) const;
+  RawTile tile_at(const Traversal::Block& elements, std::size_t done) const;
+
   // The largest |d| of each tile of a block.
   using TileMaxima = std::array<double, kBlockElements / kTileElements>;
   uint64_t first_position(uint64_t block, const Traversal::Block& elements,
@@ -35,6 +42,7 @@ class Meter {
   DType dtype_b_;
   Threshold limit_;
   Arithmetic arithmetic_;
+  std::optional<CodePairs> codes_;  // Of a type that has so few values.
 };
 
 // The moments of elements [first, first + count) of one tensor.

@@ -17,6 +17,18 @@ struct Metric {
   std::optional<double> (*of)(const Diff& diff);
 };
 
+// Metrics of what two runs predict, which logits/ measures: gates of a tolerance file too.
+struct LogitsMetric {
+  std::string_view name;
+  Metric::Good good;
+};
+inline constexpr LogitsMetric kLogitsMetrics[] = {
+    {"kl_mean", Metric::Good::low},     {"kl_p99", Metric::Good::low},
+    {"kl_max", Metric::Good::low},      {"same_top", Metric::Good::high},
+    {"delta_p_rms", Metric::Good::low}, {"perplexity_ratio", Metric::Good::near_one},
+    {"ratio_error", Metric::Good::low},
+};
+
 std::span<const Metric> metrics();
 const Metric* metric_named(std::string_view name);  // nullptr for none.
 

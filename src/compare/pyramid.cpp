@@ -92,7 +92,7 @@ void decode_run(const Reader& reader, uint64_t first, std::span<double> out,
                 std::vector<std::byte>& /*buffer*/) {
   if (!is_complex(reader.view().dtype)) return reader.values(first, out.size(), out.data());
   std::vector<double> parts(2 * out.size());
-  reader.values(first, out.size(), parts.data());
+  reader.components(first, out.size(), parts.data());
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::hypot(parts[2 * i], parts[2 * i + 1]);
 }
 

@@ -39,7 +39,8 @@ const float* as_float(DType dtype, const std::byte* elements, std::size_t count,
 const double* as_double(DType dtype, const std::byte* elements, std::size_t count, double* buffer) {
   const bool aligned = reinterpret_cast<uintptr_t>(elements) % alignof(double) == 0;
   if (dtype == DType::f64 && aligned) return reinterpret_cast<const double*>(elements);
-  decode(dtype, elements, count, buffer);
+  if (!aligned || !kernels::decode_integers(dtype, elements, count, buffer))
+    decode(dtype, elements, count, buffer);
   return buffer;
 }
 
@@ -57,6 +58,16 @@ void decode_exact(DType dtype, const std::byte* elements, std::size_t count, lon
     values[i] = is_signed ? static_cast<long double>(static_cast<int64_t>(bits))
                           : static_cast<long double>(bits);
   }
+}
+
+// The two sides as doubles where these hold them; false where some value is too large.
+bool decode_small(const RawTile& raw) {
+  const auto decoded = [&](DType dtype, const std::byte* elements, double* values) {
+    const bool aligned = reinterpret_cast<uintptr_t>(elements) % alignof(double) == 0;
+    return aligned && kernels::decode_integers(dtype, elements, raw.count(), values);
+  };
+  return decoded(raw.dtype_a, raw.a, scratch().f64_a) &&
+         decoded(raw.dtype_b, raw.b, scratch().f64_b);
 }
 
 void decode_complex(DType dtype, const std::byte* elements, std::size_t count, double* parts) {
@@ -279,6 +290,7 @@ Sums measure_tile(Arithmetic arithmetic, const RawTile& raw) {
       return diff_tile(raw, as_double(raw.dtype_a, raw.a, count, buffers.f64_a),
                        as_double(raw.dtype_b, raw.b, count, buffers.f64_b));
     case Arithmetic::exact64:
+      if (decode_small(raw)) return diff_tile(raw, buffers.f64_a, buffers.f64_b);
       decode_exact(raw.dtype_a, raw.a, count, buffers.exact_a);
       decode_exact(raw.dtype_b, raw.b, count, buffers.exact_b);
       return kernels::reference::diff(buffers.exact_a, buffers.exact_b, raw.tile);

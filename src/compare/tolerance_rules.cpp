@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -28,9 +29,9 @@ Result<double> tolerance_in(const Yaml& node) {
   return value;
 }
 
-Result<MetricGate> gate_in(const Metric& metric, const Yaml& node) {
+Result<MetricGate> gate_in(std::string_view name, Metric::Good good, const Yaml& node) {
   MetricGate gate;
-  gate.metric = metric.name;
+  gate.metric = name;
   if (node.is_list()) {
     if (node.items.size() != 2) return node.wrong("a range is [least, most]");
     gate.least = TRY(number_in(node.items[0]));
@@ -38,8 +39,8 @@ Result<MetricGate> gate_in(const Metric& metric, const Yaml& node) {
     if (*gate.least > *gate.most) return node.wrong("the range is empty");
     return gate;
   }
-  if (metric.good == Metric::Good::near_one) return node.wrong("a ratio needs a range: [0.9, 1.1]");
-  (metric.good == Metric::Good::high ? gate.least : gate.most) = TRY(number_in(node));
+  if (good == Metric::Good::near_one) return node.wrong("a ratio needs a range: [0.9, 1.1]");
+  (good == Metric::Good::high ? gate.least : gate.most) = TRY(number_in(node));
   return gate;
 }
 
@@ -49,14 +50,18 @@ Result<ToleranceRule> rule_in(const Yaml::Member& member) {
   rule.regex = TRY(Pattern::make(member.key).in(fmt::format("line {}", member.line)));
   std::vector<std::string_view> known = {"atol", "rtol"};
   for (const Metric& metric : metrics()) known.push_back(metric.name);
+  for (const LogitsMetric& metric : kLogitsMetrics) known.push_back(metric.name);
   TRY(member.value.only(known));
   for (const Yaml::Member& each : member.value.members) {
     if (each.key == "atol")
       rule.atol = TRY(tolerance_in(each.value));
     else if (each.key == "rtol")
       rule.rtol = TRY(tolerance_in(each.value));
-    else
-      rule.gates.push_back(TRY(gate_in(*metric_named(each.key), each.value)));
+    else if (const Metric* metric = metric_named(each.key))
+      rule.gates.push_back(TRY(gate_in(metric->name, metric->good, each.value)));
+    else if (const auto* of_logits =
+                 std::ranges::find(kLogitsMetrics, each.key, &LogitsMetric::name))
+      rule.logits_gates.push_back(TRY(gate_in(of_logits->name, of_logits->good, each.value)));
   }
   return rule;
 }
@@ -64,9 +69,9 @@ Result<ToleranceRule> rule_in(const Yaml::Member& member) {
 // Six digits, since 0.9996 and 0.9999 are not alike here.
 std::string gate_number(double value) { return fmt::format("{:.6g}", value); }
 
-// What is wrong with a value; "" for nothing. A metric that is undefined passes no gate.
-std::string fault_of(const MetricGate& gate, const Diff& diff) {
-  const std::optional<double> value = metric_named(gate.metric)->of(diff);
+}  // namespace
+
+std::string fault_of(const MetricGate& gate, const std::optional<double>& value) {
   if (!value) return fmt::format("{} is undefined here", gate.metric);
   if (gate.least && !(*value >= *gate.least))
     return fmt::format("{} is {}, below {}", gate.metric, gate_number(*value),
@@ -76,8 +81,6 @@ std::string fault_of(const MetricGate& gate, const Diff& diff) {
                        gate_number(*gate.most));
   return "";
 }
-
-}  // namespace
 
 Result<ToleranceRules> ToleranceRules::parse(std::string_view yaml) {
   const Yaml file = TRY(Yaml::parse(yaml));
@@ -106,7 +109,8 @@ std::string judge(const ToleranceRule& rule, Comparison& comparison) {
   if (rule.gates.empty() || comparison.status >= Status::incomparable) return "";
   std::string faults;
   for (const MetricGate& gate : rule.gates)
-    if (const std::string fault = fault_of(gate, comparison.diff); !fault.empty())
+    if (const std::string fault = fault_of(gate, metric_named(gate.metric)->of(comparison.diff));
+        !fault.empty())
       faults += (faults.empty() ? "" : "; ") + fault;
   const bool same = comparison.status == Status::identical || comparison.status == Status::equal;
   if (!faults.empty() && !same) {

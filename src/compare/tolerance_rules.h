@@ -7,6 +7,9 @@
 //     cosine: 0.999        # metrics of the report: at least this for cosine and pcc,
 //     max_abs: 0.01        # at most this for errors and counts,
 //     norm_ratio: [0.9, 1.1]   # between these for a ratio
+//   'logits':
+//     kl_mean: 0.01        # metrics of predictions (kLogitsMetrics), of logits and
+//     log-probabilities
 //
 // A rule with metrics and no atol or rtol leaves the decision to the metrics alone.
 
@@ -33,6 +36,7 @@ struct ToleranceRule {
   Pattern regex;
   std::optional<double> atol, rtol;
   std::vector<MetricGate> gates;
+  std::vector<MetricGate> logits_gates;  // Of kLogitsMetrics; logits/ judges them.
 };
 
 class ToleranceRules {
@@ -49,6 +53,9 @@ class ToleranceRules {
 
 // The options with the tolerance of the rule in place of their own.
 CompareOptions with_rule(CompareOptions options, const ToleranceRule& rule);
+
+// "cosine is 0.98, below 0.999"; "" where the value passes. What is undefined passes no gate.
+std::string fault_of(const MetricGate& gate, const std::optional<double>& value);
 
 // Lets the gates of the rule decide. Returns what failed, "cosine is 0.98, below 0.999"; or "".
 std::string judge(const ToleranceRule& rule, Comparison& comparison);

@@ -27,31 +27,36 @@ std::vector<AxisStep> without_sizes(const Plan& plan) {
   return steps;
 }
 
-// All plans that give two shapes one without leaving anything out.
-std::vector<Plan> axis_plans(const Shape& a, const Shape& b) {
-  if (a != b) {
-    std::vector<Plan> plans;
-    for (const Aligner* aligner : {&aligners::unit_axes, &aligners::merged, &aligners::permuted})
-      for (Plan& plan : aligner->propose(a, b)) {
-        // Moving the axes of B is moving those of A the other way; a converter's form is one of A.
-        const bool of_b = plan.size() == 1 && plan[0].op == Op::permute && plan[0].side == 'b';
-        if (!of_b || a.size() != b.size()) plans.push_back(std::move(plan));
-      }
-    return plans;
-  }
-  std::vector<Plan> plans = {{}};
-  if (a.size() < 2 || a.size() > kAxesMax) return plans;
+// All orders of the axes of A that give the shape of B, but for the order that they have. An axis
+// of size 1 keeps its place among the others: kernels of one point follow the rule of larger ones.
+std::vector<Plan> axis_orders(const Shape& a, const Shape& b) {
+  std::vector<Plan> plans;
+  if (a.size() < 2 || a.size() != b.size() || a.size() > kAxesMax) return plans;
   std::vector<uint64_t> order(a.size());
   std::iota(order.begin(), order.end(), 0);
   while (std::ranges::next_permutation(order).found) {
-    const bool fits = std::ranges::all_of(std::views::iota(std::size_t{0}, a.size()),
-                                          [&](std::size_t i) { return a[order[i]] == b[i]; });
+    const auto axes = std::views::iota(std::size_t{0}, a.size());
+    const bool fits = std::ranges::all_of(axes, [&](std::size_t i) { return a[order[i]] == b[i]; });
     // Moving an axis of size 1 moves nothing.
     const bool moves =
-        std::ranges::any_of(std::views::iota(std::size_t{0}, a.size()),
-                            [&](std::size_t i) { return order[i] != i && a[i] > 1; });
+        std::ranges::any_of(axes, [&](std::size_t i) { return order[i] != i && a[i] > 1; });
     if (fits && moves) plans.push_back({{'a', Op::permute, order}});
   }
+  return plans;
+}
+
+// All plans that give two shapes one without leaving anything out.
+std::vector<Plan> axis_plans(const Shape& a, const Shape& b) {
+  std::vector<Plan> plans;
+  if (a == b) plans.emplace_back();
+  for (const Aligner* aligner : {&aligners::unit_axes, &aligners::merged, &aligners::permuted})
+    for (Plan& plan : a == b ? std::vector<Plan>() : aligner->propose(a, b)) {
+      // Moving the axes of B is moving those of A the other way; a converter's form is one of A.
+      const bool of_b = plan.size() == 1 && plan[0].op == Op::permute && plan[0].side == 'b';
+      if (!of_b || a.size() != b.size()) plans.push_back(std::move(plan));
+    }
+  for (Plan& plan : axis_orders(a, b))
+    if (std::ranges::find(plans, plan) == plans.end()) plans.push_back(std::move(plan));
   return plans;
 }
 

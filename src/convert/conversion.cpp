@@ -106,8 +106,9 @@ class Voting {
     for (const auto& [kind, members] : kinds_) {
       std::optional<Form> form = rule_of(kind, members);
       if (!form) continue;
-      // Where the values leave rows as they are in all layers, the formats say what is due.
-      if (members.rope && implied_ && form->rows.order == RowOrder::as_is) form->rows = *implied_;
+      // Where all layers agree on an order that is not the formats' own, the formats are right.
+      const std::string reason = against_formats(members, *form) ? implied_->reason : "";
+      if (!reason.empty()) form->rows = implied_->rows;
       ConversionRule rule{*form, kind.a, kind.b, {}};
       for (const std::size_t pair : members.pairs) {
         conversion.rule_of[pair] = conversion.rules.size();
@@ -116,7 +117,7 @@ class Voting {
         if (follows) rule.pairs.push_back(pair);
         // One pair alone is no exception from anything.
         else if (pairs_.size() > 1)
-          conversion.exceptions.push_back({pair, *form, forms[0]});
+          conversion.exceptions.push_back({pair, *form, forms[0], reason});
       }
       conversion.rules.push_back(std::move(rule));
     }
@@ -125,6 +126,13 @@ class Voting {
   }
 
  private:
+  // Other parts of heads than RoPE's are no question of the formats.
+  bool against_formats(const Members& members, const Form& form) const {
+    if (!members.rope || !implied_) return false;
+    const RowOrder order = form.rows.order;
+    return (order == RowOrder::as_is || order == RowOrder::rope) && order != implied_->rows.order;
+  }
+
   void pool(const Kind& kind, const Members& members) {
     for (const auto& [form, votes] : members.votes) {
       all_rows_[form.rows] += votes;
@@ -203,7 +211,7 @@ class Voting {
 
   const std::vector<Pair>& pairs_;
   std::vector<Fits> fits_;
-  std::optional<Rows> implied_;  // Of q and k, by the conventions of both formats.
+  std::optional<ImpliedRows> implied_;  // Of q and k, by the conventions of both formats.
   std::map<Kind, Members> kinds_;
   std::map<std::string, Tally<Rows>> rows_;
   std::map<FunctionClass, Tally<Function>> functions_;

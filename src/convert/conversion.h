@@ -21,6 +21,7 @@ struct Exception {
   std::size_t pair = 0;
   Form rule;
   Form fits;
+  std::string reason = {};  // Why the rule holds, where the values of no layer show it.
 };
 
 // A form with the pairs that follow it.

@@ -1,5 +1,7 @@
 #include "convert/rope_convention.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "formats/model_config.h"
@@ -7,11 +9,34 @@
 namespace tensordiff {
 namespace {
 
-enum class RopeOrder { unknown, halves, neighbours };
+// What a format says about the rows of q and k.
+enum class RopeOrder {
+  unknown,
+  hugging_face,  // As Hugging Face stores the architecture: halves, but for a few.
+  turned,        // GGUF, and the converter of llama.cpp turns halves into neighbours.
+  kept,          // GGUF, and the converter keeps the order of Hugging Face.
+  meta,          // Meta's own names of Llama: neighbours.
+};
 
-// Architectures of GGUF whose q and k llama.cpp turns by neighbours; the others it turns by halves.
-constexpr std::string_view kNeighbours[] = {"llama",  "granite", "olmo",     "minicpm", "internlm2",
-                                            "arctic", "deci",    "baichuan", "xverse"};
+// By the converter of llama.cpp: the architectures whose q and k it turns, because its RoPE works
+// on neighbours and that of Hugging Face on halves.
+constexpr std::string_view kTurned[] = {
+    "llama",   "llada",  "deci",     "baichuan",   "internlm2",   "minicpm",       "xverse",
+    "olmo",    "arctic", "granite",  "granitemoe", "deepseek",    "granitehybrid", "granite_swa",
+    "smollm3", "arcee",  "mistral3", "bailingmoe", "llama-embed", "chameleon",     "nanbeige"};
+// And those with separate q and k that it leaves as they are: both work on halves, or both on
+// neighbours. An architecture in neither list is not judged.
+constexpr std::string_view kKept[] = {
+    "afmoe",         "qwen2",        "qwen2moe",  "qwen2vl",  "qwen3",        "qwen3moe",
+    "qwen3vl",       "qwen3vlmoe",   "gemma",     "gemma2",   "gemma3",       "gemma3n",
+    "gemma4",        "phi2",         "phimoe",    "stablelm", "olmo2",        "olmoe",
+    "starcoder2",    "nemotron",     "exaone",    "exaone4",  "exaone-moe",   "command-r",
+    "cohere2",       "cohere2moe",   "llama4",    "ernie4_5", "ernie4_5-moe", "hunyuan-moe",
+    "hunyuan-dense", "smallthinker", "seed_oss",  "lfm2",     "lfm2moe",      "falcon-h1",
+    "dots1",         "apertus",      "bitnet",    "gpt-oss",  "glm4moe",      "gemma-embedding",
+    "orion",         "dream",        "llada-moe", "grovemoe", "minimax-m2",   "pangu-embedded",
+    "glm4",          "mimo2",        "step35",    "rnd1",     "eurobert",     "mellum",
+    "hy_v3"};
 
 bool has_name(const Catalog& catalog, std::string_view part) {
   return std::ranges::any_of(catalog.tensors, [&](const Tensor& tensor) {
@@ -19,16 +44,34 @@ bool has_name(const Catalog& catalog, std::string_view part) {
   });
 }
 
-RopeOrder order_of(const Catalog& catalog) {
-  for (const Metadata& entry : catalog.metadata)
-    if (entry.key == "general.architecture")
-      return std::ranges::find(kNeighbours, entry.value) != std::end(kNeighbours)
-                 ? RopeOrder::neighbours
-                 : RopeOrder::unknown;
-  // Meta's own names of Llama, and those of Hugging Face, which turns all Llamas by halves.
-  if (has_name(catalog, ".attention.wq.weight")) return RopeOrder::neighbours;
-  if (has_name(catalog, ".self_attn.q_proj.weight")) return RopeOrder::halves;
-  return RopeOrder::unknown;
+struct Convention {
+  RopeOrder order = RopeOrder::unknown;
+  std::string text;  // "GGUF of 'llama', whose q and k rows are turned for RoPE on neighbours"
+};
+
+Convention convention_of(const Catalog& catalog) {
+  for (const Metadata& entry : catalog.metadata) {
+    if (entry.key != "general.architecture") continue;
+    if (std::ranges::find(kTurned, entry.value) != std::end(kTurned))
+      return {RopeOrder::turned,
+              fmt::format("a GGUF of '{}', whose RoPE turns neighbouring rows", entry.value)};
+    if (std::ranges::find(kKept, entry.value) != std::end(kKept))
+      return {RopeOrder::kept,
+              fmt::format("a GGUF of '{}', which keeps the rows of Hugging Face", entry.value)};
+    return {};
+  }
+  // Llama 4 has Meta's order also in Hugging Face's names.
+  if (has_name(catalog, ".self_attn.q_proj.weight") && has_name(catalog, ".feed_forward."))
+    return {};
+  if (has_name(catalog, ".attention.wq.weight"))
+    return {RopeOrder::meta, "in Meta's names, whose RoPE turns neighbouring rows"};
+  if (has_name(catalog, ".self_attn.q_proj.weight"))
+    return {RopeOrder::hugging_face, "in Hugging Face's names, whose RoPE turns halves"};
+  return {};
+}
+
+bool is_pair(RopeOrder a, RopeOrder b, RopeOrder x, RopeOrder y) {
+  return (a == x && b == y) || (a == y && b == x);
 }
 
 std::optional<uint64_t> head_of(const Catalog& catalog) {
@@ -40,19 +83,20 @@ std::optional<uint64_t> head_of(const Catalog& catalog) {
 
 }  // namespace
 
-std::optional<Rows> implied_rope_rows(const Catalog& a, const Catalog& b) {
-  const RopeOrder of_a = order_of(a), of_b = order_of(b);
-  const bool differ = (of_a == RopeOrder::halves && of_b == RopeOrder::neighbours) ||
-                      (of_a == RopeOrder::neighbours && of_b == RopeOrder::halves);
-  if (!differ) return std::nullopt;
+std::optional<ImpliedRows> implied_rope_rows(const Catalog& a, const Catalog& b) {
+  using enum RopeOrder;
+  const Convention of_a = convention_of(a), of_b = convention_of(b);
+  const auto are = [&](RopeOrder x, RopeOrder y) { return is_pair(of_a.order, of_b.order, x, y); };
+  ImpliedRows implied{{}, fmt::format("A is {}; B is {}", of_a.text, of_b.text)};
+  if (are(hugging_face, kept) || are(meta, turned)) return implied;
+  if (!are(hugging_face, turned) && !are(hugging_face, meta)) return std::nullopt;
   std::optional<uint64_t> head = head_of(a);
   if (!head) head = head_of(b);
   if (!head || *head < 4 || *head % 2 != 0) return std::nullopt;
-  Rows rows;
-  rows.order = RowOrder::rope;
-  rows.side = of_a == RopeOrder::halves ? 'a' : 'b';
-  rows.head = *head;
-  return rows;
+  implied.rows.order = RowOrder::rope;
+  implied.rows.side = of_a.order == hugging_face ? 'a' : 'b';
+  implied.rows.head = *head;
+  return implied;
 }
 
 }  // namespace tensordiff

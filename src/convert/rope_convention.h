@@ -3,14 +3,19 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "convert/form.h"
 #include "tensor/catalog.h"
 
 namespace tensordiff {
 
-// The rows of q and k that the formats of two models imply: halves on the one side, neighbours on
-// the other. Nothing where the formats do not say, or agree.
-std::optional<Rows> implied_rope_rows(const Catalog& a, const Catalog& b);
+struct ImpliedRows {
+  Rows rows;           // As they are where both formats have one order.
+  std::string reason;  // "the names of A are Meta's, whose RoPE turns neighbours; ..."
+};
+
+// The rows of q and k that the formats of two models imply. Nothing where they do not say.
+std::optional<ImpliedRows> implied_rope_rows(const Catalog& a, const Catalog& b);
 
 }  // namespace tensordiff

@@ -22,20 +22,37 @@ TEST(RopeConvention, IsThatOfBothFormats) {
   const Catalog meta = model("layers.0.attention.wq.weight", {});
   const Catalog gguf = model("blk.0.attn_q.weight", {{"general.architecture", "llama"}});
   for (const Catalog* neighbours : {&meta, &gguf}) {
-    const std::optional<Rows> rows = implied_rope_rows(halves, *neighbours);
-    ASSERT_TRUE(rows);
-    EXPECT_EQ(rows->order, RowOrder::rope);
-    EXPECT_EQ(rows->side, 'a');
-    EXPECT_EQ(rows->head, 8U);
-    EXPECT_EQ(implied_rope_rows(*neighbours, halves)->side, 'b');
+    const std::optional<ImpliedRows> implied = implied_rope_rows(halves, *neighbours);
+    ASSERT_TRUE(implied);
+    EXPECT_EQ(implied->rows.order, RowOrder::rope);
+    EXPECT_EQ(implied->rows.side, 'a');
+    EXPECT_EQ(implied->rows.head, 8U);
+    EXPECT_EQ(implied_rope_rows(*neighbours, halves)->rows.side, 'b');
   }
+}
+
+// llama.cpp leaves the rows of these as Hugging Face has them: turned ones are a mistake.
+TEST(RopeConvention, IsTheSameWhereTheConverterKeepsTheRows) {
+  const Catalog halves = model("model.layers.0.self_attn.q_proj.weight", kConfig);
+  for (const std::string name : {"qwen2", "gemma2", "command-r", "llama4"}) {
+    const std::optional<ImpliedRows> implied =
+        implied_rope_rows(halves, model("blk.0.attn_q.weight", {{"general.architecture", name}}));
+    ASSERT_TRUE(implied) << name;
+    EXPECT_EQ(implied->rows, Rows()) << name;
+    EXPECT_EQ(implied->reason,
+              "A is in Hugging Face's names, whose RoPE turns halves; B is a GGUF of '" + name +
+                  "', which keeps the rows of Hugging Face");
+  }
+  const Catalog meta = model("layers.0.attention.wq.weight", {});
+  const Catalog gguf = model("blk.0.attn_q.weight", {{"general.architecture", "llama"}});
+  EXPECT_EQ(implied_rope_rows(meta, gguf)->rows, Rows());
 }
 
 TEST(RopeConvention, IsUnknownWhereOneFormatDoesNotSay) {
   const Catalog halves = model("model.layers.0.self_attn.q_proj.weight", kConfig);
   EXPECT_FALSE(implied_rope_rows(halves, halves));
   EXPECT_FALSE(
-      implied_rope_rows(halves, model("blk.0.attn_q.weight", {{"general.architecture", "qwen2"}})));
+      implied_rope_rows(halves, model("blk.0.attn_q.weight", {{"general.architecture", "new"}})));
   EXPECT_FALSE(implied_rope_rows(halves, model("blocks.0.attn.W_Q", {})));
   // Nobody says how large a head is.
   EXPECT_FALSE(implied_rope_rows(model("model.layers.0.self_attn.q_proj.weight", {}),

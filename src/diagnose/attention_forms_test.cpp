@@ -42,7 +42,7 @@ TEST(AttentionForms, FindsRopeByItself) {
       const Insight insight = diagnose(sites, {});
       SCOPED_TRACE(fmt::format("{} seed {}: {}", name_of(dtype), seed, describe(insight, sites)));
       ASSERT_TRUE(insight.first);
-      EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
+      EXPECT_EQ(sites[insight.first->pair].a.name, "1_post_attn");
       ASSERT_FALSE(insight.findings.empty());
       EXPECT_EQ(insight.findings[0].code, wrong.code);
     }
@@ -97,7 +97,7 @@ TEST(AttentionForms, FindsRopeUnderAWindow) {
     const Insight insight = diagnose(sites, {});
     SCOPED_TRACE(fmt::format("{} seed {}: {}", name_of(dtype), seed, describe(insight, sites)));
     ASSERT_TRUE(insight.first);
-    EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
+    EXPECT_EQ(sites[insight.first->pair].a.name, "1_post_attn");
     EXPECT_EQ(insight.findings.at(0).code, "attention_mask");
   }
 }

@@ -21,7 +21,7 @@ struct Found {
     std::vector<std::string> all;
     for (const Divergence& each : insight.next) {
       const auto finding = std::ranges::find(insight.findings, each.pair, &Finding::pair);
-      all.push_back(fmt::format("{}: {}", sites[each.pair].name_a,
+      all.push_back(fmt::format("{}: {}", sites[each.pair].a.name,
                                 finding == insight.findings.end() ? "nothing" : finding->code));
     }
     return all;
@@ -167,7 +167,7 @@ TEST(Behind, ANormIsRightBehindOneThatReadTheBranchAlone) {
   found.insight = diagnose(found.sites, {});
   SCOPED_TRACE(describe(found.insight, found.sites));
   ASSERT_TRUE(found.insight.first);
-  EXPECT_EQ(found.sites[found.insight.first->pair].name_a, "0_pre_mlp");
+  EXPECT_EQ(found.sites[found.insight.first->pair].a.name, "0_pre_mlp");
   EXPECT_EQ(found.next(), std::vector<std::string>());
 }
 

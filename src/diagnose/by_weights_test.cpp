@@ -30,7 +30,9 @@ tensordiff::Run judged_run(double factor, bool with_weights) {
 TEST(ByWeights, TellWhatTheNoiseOfNarrowTypesHides) {
   for (const bool with_weights : {false, true}) {
     const tensordiff::Run run = judged_run(0.11, with_weights);
-    const auto site = std::ranges::find(run.sites, "1_post_attn_pre_resid", &Site::name_a);
+    const auto site =
+        std::ranges::find(run.sites, "1_post_attn_pre_resid",
+                          [](const Site& each) -> const std::string& { return each.a.name; });
     ASSERT_NE(site, run.sites.end());
     EXPECT_EQ(site->bug(), with_weights) << site->error << " of " << site->budget;
     const std::vector<bool> against = against_weights(run);
@@ -41,7 +43,7 @@ TEST(ByWeights, TellWhatTheNoiseOfNarrowTypesHides) {
 TEST(ByWeights, SayNothingAgainstACleanRun) {
   const tensordiff::Run run = judged_run(0, true);
   for (const bool against : against_weights(run)) EXPECT_FALSE(against);
-  for (const Site& site : run.sites) EXPECT_FALSE(site.bug()) << site.name_a;
+  for (const Site& site : run.sites) EXPECT_FALSE(site.bug()) << site.a.name;
 }
 
 }  // namespace

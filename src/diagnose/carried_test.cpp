@@ -51,7 +51,7 @@ bool always_told(const ToyExample& example) {
 
 std::string code_at(const Two& made, const std::string& name) {
   for (const Finding& finding : made.insight.findings)
-    if (made.sites[finding.pair].name_a == name) return finding.code;
+    if (made.sites[finding.pair].a.name == name) return finding.code;
   return "";
 }
 
@@ -62,15 +62,15 @@ void expect_both(DType dtype, unsigned seed, bool with_weights = false) {
   SCOPED_TRACE(fmt::format("{} and {} in {}, seed {}: {}", made.one.code, made.two.code,
                            name_of(dtype), seed, describe(made.insight, made.sites)));
   ASSERT_TRUE(made.insight.first);
-  EXPECT_EQ(made.sites[made.insight.first->pair].name_a, first);
+  EXPECT_EQ(made.sites[made.insight.first->pair].a.name, first);
   EXPECT_EQ(code_at(made, first), made.one.code);
   bool found = false;
   for (const Divergence& next : made.insight.next) {
     const Site& site = made.sites[next.pair];
     // RoPE that is wrong is so for keys, too.
     const bool of_keys = site.stage == "key_final";
-    EXPECT_TRUE(site.name_a == second || of_keys) << "carried: " << site.name_a;
-    found = found || site.name_a == second;
+    EXPECT_TRUE(site.a.name == second || of_keys) << "carried: " << site.a.name;
+    found = found || site.a.name == second;
   }
   // What is no number hides all that comes behind it.
   if (made.one.code == "nonfinite" || !(with_weights || always_told(made.two))) return;
@@ -110,7 +110,7 @@ TEST(Carried, SeesTheStreamInItsNorms) {
     const Insight insight = diagnose(sites, {});
     SCOPED_TRACE(fmt::format("{}: {}", name_of(dtype), describe(insight, sites)));
     ASSERT_EQ(insight.next.size(), 1U);
-    EXPECT_EQ(sites[insight.next[0].pair].name_a, "2_post_ln_pre_attn");
+    EXPECT_EQ(sites[insight.next[0].pair].a.name, "2_post_ln_pre_attn");
     EXPECT_TRUE(insight.next[0].created);
     const auto found = std::ranges::find(insight.findings, insight.next[0].pair, &Finding::pair);
     ASSERT_NE(found, insight.findings.end());
@@ -137,9 +137,9 @@ TEST(Carried, FindsWhatIsFarBeyondWhatComesIn) {
     const Insight insight = diagnose(sites, {});
     SCOPED_TRACE(fmt::format("{}: {}", name_of(dtype), describe(insight, sites)));
     ASSERT_TRUE(insight.first);
-    EXPECT_EQ(sites[insight.first->pair].name_a, "0_post_attn_pre_resid");
+    EXPECT_EQ(sites[insight.first->pair].a.name, "0_post_attn_pre_resid");
     ASSERT_EQ(insight.next.size(), 1U);
-    EXPECT_EQ(sites[insight.next[0].pair].name_a, "2_post_attn");
+    EXPECT_EQ(sites[insight.next[0].pair].a.name, "2_post_attn");
   }
 }
 
@@ -169,7 +169,7 @@ std::string next_behind(std::vector<ToyMistakes> mistakes, DType dtype, const Lo
   std::string text;
   for (const Divergence& next : insight.next) {
     const auto found = std::ranges::find(insight.findings, next.pair, &Finding::pair);
-    text += (text.empty() ? "" : ", ") + sites[next.pair].name_a + " " +
+    text += (text.empty() ? "" : ", ") + sites[next.pair].a.name + " " +
             (found == insight.findings.end() ? "" : found->code);
   }
   return text;
@@ -384,7 +384,7 @@ TEST(Explain, TellsOfNoStepThatOnlyCarries) {
   for (const Site& site : run.sites) {
     if (!site.bug() || site.created) continue;
     const Told told = explain_carried(run, {}, site);
-    EXPECT_EQ(told.made_here, site.name_a == "2_post_attn") << site.name_a;
+    EXPECT_EQ(told.made_here, site.a.name == "2_post_attn") << site.a.name;
     if (told.finding) {
       EXPECT_EQ(told.finding->code, "attention_mask");
     }

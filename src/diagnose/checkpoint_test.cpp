@@ -12,8 +12,8 @@ namespace {
 // Pairs of a checkpoint: there is no order of computing, each is explained by itself.
 Insight diagnose_weights(const Shape& shape, const Values& a, const Values& b, DType dtype) {
   Site site;
-  site.name_a = site.name_b = "model.layers.0.mlp.up_proj.weight";
-  site.place_a = site.place_b = read_place(site.name_a);
+  site.a.name = site.b.name = "model.layers.0.mlp.up_proj.weight";
+  site.a.place = site.b.place = read_place(site.a.name);
   site.views.a = view_of(shape, a, DType::f32);
   site.views.b = view_of(shape, b, dtype);
   Beyond beyond;

@@ -14,7 +14,9 @@
 #include "diagnose/diagnosis.h"
 #include "diagnose/explain.h"
 #include "diagnose/finite_tokens.h"
+#include "diagnose/first_look.h"
 #include "diagnose/heads.h"
+#include "diagnose/hypotheses/explain_step.h"
 #include "diagnose/linear_replay.h"
 #include "diagnose/noise.h"
 #include "diagnose/norms.h"
@@ -47,10 +49,20 @@ Told explain(const Run& run, const DiagnoseOptions& options, const Task& task) {
   if (task.carries) return explain_carried(run, options, *task.site);
   Told told;
   if (!task.wanted) return told;
-  const bool replays = std::ranges::any_of(
-      diagnoses::kAll, [&](const Diagnosis* d) { return d->replays && task.wanted(*d); });
+  if (task.wanted(diagnoses::operator_step)) explain_step(run, options, *task.site, told);
+  if (told.finding) return told;
+  // Whoever asks what was tried is told of all of it.
+  const FirstLook look = options.explain ? FirstLook() : FirstLook(run, *task.site);
+  std::vector<const Diagnosis*> left;
+  for (const Diagnosis* d : diagnoses::kAll)
+    if (task.wanted(*d) && !look.rules_out(*d)) left.push_back(d);
+  if (left.empty()) return told;
+  const bool replays = std::ranges::any_of(left, &Diagnosis::replays);
   const std::optional<Case> it = replays ? make_case(run, *task.site) : values_of(run, *task.site);
-  if (it) explain(*it, options, task.wanted, told);
+  const auto is_left = [&](const Diagnosis& d) {
+    return std::ranges::find(left, &d) != left.end();
+  };
+  if (it) explain(*it, options, is_left, told);
   if (told.finding && told.finding->code == diagnoses::operator_step.code)
     explain_blanks(run, *task.site, told);
   return told;
@@ -77,13 +89,13 @@ std::string inputs_text(const Site& site) {
 }
 
 Divergence divergence_at(const Site& site) {
-  return {site.pair, site.created, fmt::format("{}; {}", inputs_text(site), site.reason)};
+  return {site.index, site.created, fmt::format("{}; {}", inputs_text(site), site.reason)};
 }
 
 // Behind another one.
 Divergence next_divergence(const Site& site) {
   if (site.created || site.inputs.empty()) return divergence_at(site);
-  return {site.pair, true,
+  return {site.index, true,
           fmt::format("its inputs are off by {} already, which does not account for this",
                       human_number(site.error_in))};
 }
@@ -139,7 +151,7 @@ void forgive(const Run& run, const DiagnoseOptions& options, const std::vector<S
   Insight found;
   explain_all(run, options, tasks, found);
   for (Site* site : sites) {
-    const auto finding = std::ranges::find(found.findings, site->pair, &Finding::pair);
+    const auto finding = std::ranges::find(found.findings, site->index, &Finding::pair);
     if (finding == found.findings.end()) continue;
     const std::string_view reason = why(*site, *finding);
     if (reason.empty()) continue;
@@ -267,7 +279,7 @@ void explain_finite_tokens(const Run& run, const DiagnoseOptions& options, Insig
   if (!part) return;
   std::set<std::size_t> lost;  // No numbers there either: they came from later tokens.
   for (const Site& site : part->sites)
-    if (site.is_lost()) lost.insert(site.pair);
+    if (site.is_lost()) lost.insert(site.index);
   Insight found = diagnose(std::move(part->sites), options);
   if (found.first) found.next.insert(found.next.begin(), std::move(*found.first));
   const auto told = [&](std::size_t pair) {
@@ -284,7 +296,7 @@ void explain_finite_tokens(const Run& run, const DiagnoseOptions& options, Insig
     if (finding != found.findings.end()) insight.findings.push_back(std::move(*finding));
   }
   std::map<std::size_t, std::size_t> places;
-  for (std::size_t i = 0; i < run.sites.size(); ++i) places[run.sites[i].pair] = i;
+  for (std::size_t i = 0; i < run.sites.size(); ++i) places[run.sites[i].index] = i;
   std::ranges::stable_sort(insight.next, {},
                            [&](const Divergence& each) { return places[each.pair]; });
 }
@@ -296,7 +308,7 @@ void explain_pairs(const Run& run, const DiagnoseOptions& options, Insight& insi
     const bool differs = site.comparison.status == Status::different;
     if (!insight.first && (differs || site.comparison.status == Status::incomparable))
       insight.first =
-          Divergence{site.pair, false, "the first pair, in display order, that is not close"};
+          Divergence{site.index, false, "the first pair, in display order, that is not close"};
     if (!differs || tasks.size() == kExplainedMax) continue;
     tasks.push_back({&site, [](const Diagnosis& d) { return !d.replays && of_values(d); }});
   }
@@ -307,8 +319,8 @@ void explain_pairs(const Run& run, const DiagnoseOptions& options, Insight& insi
 void explain_noise(const Run& run, const DiagnoseOptions& options, Insight& insight) {
   const Site* worst = nullptr;
   for (const Site& site : run.sites) {
-    const bool told =
-        std::ranges::find(insight.findings, site.pair, &Finding::pair) != insight.findings.end();
+    const bool told = site.aside || std::ranges::find(insight.findings, site.index,
+                                                      &Finding::pair) != insight.findings.end();
     const bool exceeds =
         !told && site.verdict == Verdict::precision && site.comparison.status == Status::different;
     if (exceeds && (!worst || site.error > worst->error)) worst = &site;
@@ -343,7 +355,7 @@ Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options) {
   explain_finite_tokens(run, options, insight);
   explain_noise(run, options, insight);
   for (const Site& site : run.sites)
-    insight.outcomes.push_back({site.pair, site.verdict, site.note});
+    insight.outcomes.push_back({site.index, site.verdict, site.note});
   return insight;
 }
 

@@ -88,31 +88,11 @@ extern const Diagnosis operator_step;
 
 // Tried in this order, the simplest first; the first that is accepted is the answer.
 inline constexpr const Diagnosis* kAll[] = {
-    &nonfinite,
-    &cast,
-    &reduction,
-    &softmax_shift,
-    &offset,
-    &norm_epsilon,
-    &norm_weight,
-    &scale,
-    &axis_permutation,
-    &interleave,
-    &block_permutation,
-    &token_shift,
-    &row_permutation,
-    &rope_pairing,
-    &rope_frequency,
-    &rope_position,
-    &head_mapping,
-    &attention_scale,
-    &attention_mask,
-    &residual_missing,
-    &other_tensor,
-    &quantization,
-    &region,
-    &precision_noise,
-    &operator_step,
+    &nonfinite,         &cast,         &reduction,       &softmax_shift,    &offset,
+    &norm_epsilon,      &norm_weight,  &scale,           &axis_permutation, &interleave,
+    &block_permutation, &token_shift,  &row_permutation, &rope_pairing,     &rope_frequency,
+    &rope_position,     &head_mapping, &attention_scale, &attention_mask,   &residual_missing,
+    &other_tensor,      &quantization, &region,          &precision_noise,  &operator_step,
 };
 
 }  // namespace diagnoses

@@ -35,13 +35,13 @@ void expect_found(const ToyExample& example, DType dtype, unsigned seed) {
   EXPECT_EQ(first->stage, example.stage);
   EXPECT_EQ(first->layer, static_cast<int64_t>(mistakes.layer));
   EXPECT_TRUE(insight.first->created);
-  const auto found = std::ranges::find(insight.findings, first->pair, &Finding::pair);
+  const auto found = std::ranges::find(insight.findings, first->index, &Finding::pair);
   ASSERT_NE(found, insight.findings.end());
   EXPECT_EQ(found->code, example.code);
   EXPECT_TRUE(found->evidence.has_value());
   // What carries the error is no mistake of its own; RoPE was wrong for the keys of the layer, too.
   for (const Divergence& next : insight.next) {
-    EXPECT_EQ(sites[next.pair].layer, first->layer) << sites[next.pair].name_a;
+    EXPECT_EQ(sites[next.pair].layer, first->layer) << sites[next.pair].a.name;
     const auto of_next = std::ranges::find(insight.findings, next.pair, &Finding::pair);
     EXPECT_TRUE(of_next != insight.findings.end() && of_next->code == example.code);
   }
@@ -130,7 +130,7 @@ TEST(Diagnosis, BlamesNoConventionForAMistakeBehindIt) {
   const Insight insight = diagnose(sites, {});
   SCOPED_TRACE(describe(insight, sites));
   ASSERT_TRUE(insight.first.has_value());
-  EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
+  EXPECT_EQ(sites[insight.first->pair].a.name, "1_post_attn");
 }
 
 // What rounding leaves over many layers exceeds the tolerance somewhere, and is said to be noise.
@@ -173,14 +173,14 @@ TEST(Diagnosis, FollowsAnOrderThatIsGiven) {
     Values a, b;
     for (int i = 0; i < 64; ++i) a.push_back(std::sin(i * 1.7)), b.push_back(factor * a.back());
     Site made;
-    made.name_a = made.name_b = std::move(name);
+    made.a.name = made.b.name = std::move(name);
     made.views.a = view_of({8, 8}, a, DType::f32);
     made.views.b = view_of({8, 8}, b, DType::f32);
     made.comparison = compare(made.views).value();
     return made;
   };
   std::vector<Site> sites = {site("left", 3), site("middle", 3), site("right", 1)};
-  for (std::size_t i = 0; i < sites.size(); ++i) sites[i].pair = sites[i].capture = i;
+  for (std::size_t i = 0; i < sites.size(); ++i) sites[i].index = sites[i].capture = i;
   DiagnoseOptions options;
   options.order = {"right", "middle", "left"};
   const Insight insight = diagnose(sites, options);
@@ -205,7 +205,7 @@ TEST(Diagnosis, KnowsAnotherTensor) {
     const Insight insight = diagnose(sites, {});
     SCOPED_TRACE(describe(insight, sites));
     ASSERT_TRUE(insight.first);
-    EXPECT_EQ(sites[insight.first->pair].name_a, "2_post_mlp");
+    EXPECT_EQ(sites[insight.first->pair].a.name, "2_post_mlp");
     EXPECT_EQ(insight.findings.at(0).code, "other_tensor");
     EXPECT_EQ(std::get<std::string>(insight.findings[0].parameters[0].value), "0_post_mlp");
   }
@@ -227,7 +227,7 @@ TEST(Diagnosis, SeesTwoTokensOfManyThatChangedPlaces) {
       const std::vector<Site> sites = sites_of(a, DType::f32, b, dtype);
       const Insight insight = diagnose(sites, {});
       ASSERT_TRUE(insight.first) << name_of(dtype) << " " << token;
-      EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
+      EXPECT_EQ(sites[insight.first->pair].a.name, "1_post_attn");
       EXPECT_EQ(insight.findings.at(0).code, "row_permutation");
     }
 }
@@ -259,7 +259,7 @@ TEST(Diagnosis, CallsNothingARotationThatIsNone) {
   const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
   const Insight insight = diagnose(sites, {});
   ASSERT_TRUE(insight.first);
-  EXPECT_EQ(sites[insight.first->pair].name_a, "1_query_final");
+  EXPECT_EQ(sites[insight.first->pair].a.name, "1_query_final");
   EXPECT_EQ(insight.findings.at(0).code, "other_tensor");
 }
 
@@ -287,7 +287,7 @@ TEST(Diagnosis, KnowsQuantizationOfActivations) {
       SCOPED_TRACE(fmt::format("{} levels in {}, seed {}: {}", levels, name_of(dtype), seed,
                                describe(insight, sites)));
       ASSERT_TRUE(insight.first);
-      EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_mlp");
+      EXPECT_EQ(sites[insight.first->pair].a.name, "1_post_mlp");
       EXPECT_EQ(insight.findings.at(0).code, "quantization");
     }
   }

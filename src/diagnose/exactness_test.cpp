@@ -23,7 +23,7 @@ TEST(Exactness, SeesWhatIsOffWhereAllBeforeItAgrees) {
       const std::vector<Site> sites = sites_of(a, dtype, b, dtype);
       const Insight insight = diagnose(sites, {});
       ASSERT_TRUE(insight.first) << name_of(dtype) << " " << stage;
-      EXPECT_EQ(sites[insight.first->pair].name_a, "1_" + stage) << name_of(dtype);
+      EXPECT_EQ(sites[insight.first->pair].a.name, "1_" + stage) << name_of(dtype);
     }
 }
 
@@ -40,7 +40,7 @@ TEST(Exactness, SeesOneProjectionOfThreeThatIsOff) {
   const std::vector<Site> sites = sites_of(a, DType::bf16, b, DType::bf16);
   const Insight insight = diagnose(sites, {});
   ASSERT_TRUE(insight.first);
-  EXPECT_EQ(sites[insight.first->pair].name_a, "0_key");
+  EXPECT_EQ(sites[insight.first->pair].a.name, "0_key");
 }
 
 // Noise is alike in queries, keys and values; what is as loud as noise may be elsewhere stands out,
@@ -60,7 +60,7 @@ TEST(Exactness, SeesOneProjectionThatIsLouderThanTheOthers) {
     const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f16);
     const Insight insight = diagnose(sites, {});
     ASSERT_TRUE(insight.first) << stage;
-    EXPECT_EQ(sites[insight.first->pair].name_a, "0_" + stage);
+    EXPECT_EQ(sites[insight.first->pair].a.name, "0_" + stage);
   }
 }
 

@@ -20,6 +20,8 @@ Name name_of(const Form& rule, const Form& fits) {
     return {"not_transposed", "B has this tensor transposed; all others of its kind are not"};
   if (rule.rows.order == RowOrder::rope && fits.rows.order == RowOrder::as_is)
     return {"rope_rows_missing", "the q/k row order of RoPE was not changed for this tensor"};
+  if (rule.rows.order == RowOrder::as_is && fits.rows.order == RowOrder::rope)
+    return {"rope_rows_changed", "the q/k row order of RoPE was changed for this tensor"};
   if (rule.rows != fits.rows) return {"row_order", "the rows are in another order than its kind's"};
   if (rule.parts != fits.parts || rule.whole != fits.whole)
     return {"parts_exchanged", "the parts of the fused tensor are stored in another order"};
@@ -53,8 +55,9 @@ std::vector<Finding> explain_exceptions(const Conversion& conversion,
     finding.code = name.code;
     finding.pair = exception.pair;
     finding.confidence = posterior(before, after, static_cast<double>(fitted->a.elements()));
-    finding.explanation = fmt::format("{} (its kind: {}; this one: {})", name.sentence,
-                                      text_of(exception.rule), text_of(exception.fits));
+    finding.explanation = fmt::format("{} (its kind: {}; this one: {}){}{}", name.sentence,
+                                      text_of(exception.rule), text_of(exception.fits),
+                                      exception.reason.empty() ? "" : ": ", exception.reason);
     finding.residual_before = before;
     finding.residual_after = after;
     findings.push_back(std::move(finding));

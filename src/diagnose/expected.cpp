@@ -1,6 +1,7 @@
 #include "diagnose/expected.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "diagnose/activation.h"
 #include "diagnose/attention.h"
@@ -50,25 +51,60 @@ std::optional<Expected> rotated(const Run& run, const Site& site, const TokenRan
                 std::max(kTurnMin, kNoiseRoundoffs * site.roundoff));
 }
 
-// The terms of a sum, where a's output is their sum.
+// One side of a step as A makes it of earlier ones, with the size of what was added up.
+struct Remade {
+  Matrix made, out;
+  double added = 0;
+};
+
+std::optional<Remade> remade(const Run& run, const Site& site, View AlignedPair::*side,
+                             const TokenRange& at, const MadeOf& of) {
+  auto out = read_side(run, &site, side, at);
+  if (!out) return std::nullopt;
+  Remade result{like(*out), std::move(*out)};
+  for (const std::size_t term : of.terms) {
+    if (run.sites[term].aside) return std::nullopt;
+    const auto part = read_side(run, &run.sites[term], side, at);
+    if (!part || !same_form(*part, result.out)) return std::nullopt;
+    for (std::size_t i = 0; i < part->values.size(); ++i) result.made.values[i] += part->values[i];
+    result.added = std::hypot(result.added, norm(part->values));
+  }
+  if (of.function)
+    std::ranges::transform(result.made.values, result.made.values.begin(), of.function->value);
+  if (!of.factor) return result;
+  const auto factor = read_side(run, &run.sites[*of.factor], side, at);
+  if (!factor || !same_form(*factor, result.out)) return std::nullopt;
+  for (std::size_t i = 0; i < factor->values.size(); ++i)
+    result.made.values[i] *= factor->values[i];
+  return result;
+}
+
+// What A's way makes of b's, where it makes A's own.
+std::optional<Expected> remade(const Run& run, const Site& site, const TokenRange& at,
+                               const MadeOf& of) {
+  const auto a = remade(run, site, &AlignedPair::a, at, of);
+  auto b = a ? remade(run, site, &AlignedPair::b, at, of) : std::nullopt;
+  if (!b) return std::nullopt;
+  const double own = gap_between(a->made, a->out);
+  double roundoff = site.roundoff;
+  for (const std::size_t term : of.terms) roundoff = std::max(roundoff, run.sites[term].roundoff);
+  // Where terms cancel, their rounding is large next to the sum.
+  const double size = norm(b->out.values);
+  const double grown = size > 0 && !of.factor ? std::max(1.0, b->added / size) : 1;
+  const double noise = of.function ? std::max(kNoiseRoundoffs * roundoff, activation_limit(site))
+                                   : kNoiseRoundoffs * roundoff * grown;
+  if (own > noise) return std::nullopt;
+  return judged(std::move(b->made), std::move(b->out), own, noise);
+}
+
 std::optional<Expected> summed(const Run& run, const Site& site, const TokenRange& at,
                                const std::vector<const Site*>& terms) {
-  Matrix out[2], sum[2];
-  int which = 0;
-  for (const auto side : {&AlignedPair::a, &AlignedPair::b}) {
-    auto whole = read_side(run, &site, side, at);
-    if (!whole) return std::nullopt;
-    sum[which] = like(*whole);
-    for (const Site* term : terms) {
-      const auto part = read_side(run, term, side, at);
-      if (!part || !same_form(*part, *whole)) return std::nullopt;
-      for (std::size_t i = 0; i < part->values.size(); ++i) sum[which].values[i] += part->values[i];
-    }
-    out[which++] = std::move(*whole);
+  MadeOf of;
+  for (const Site* term : terms) {
+    if (!term) return std::nullopt;
+    of.terms.push_back(static_cast<std::size_t>(term - run.sites.data()));
   }
-  const double own = gap_between(sum[0], out[0]), noise = kNoiseRoundoffs * site.roundoff;
-  if (own > noise) return std::nullopt;
-  return judged(std::move(sum[1]), std::move(out[1]), own, noise);
+  return remade(run, site, at, of);
 }
 
 std::optional<Expected> stream_summed(const Run& run, const Site& site, const TokenRange& at) {
@@ -108,6 +144,8 @@ std::optional<Expected> multiplied(const Run& run, const Site& site) {
 
 // Steps whose tokens are computed each by itself.
 std::optional<Expected> computed(const Run& run, const Site& site, const TokenRange& at) {
+  if (site.made_of)
+    if (std::optional<Expected> made = remade(run, site, at, *site.made_of)) return made;
   if (site.copy_of) return summed(run, site, at, {&run.sites[*site.copy_of]});
   switch (site.role) {
     case Role::value_final:
@@ -148,8 +186,8 @@ std::optional<Expected> computed(const Run& run, const Site& site) {
 }  // namespace
 
 std::optional<Expected> expected_of(const Run& run, const Site& site) {
-  if (!site.compared()) return std::nullopt;
-  if (site.copy_of) return computed(run, site);
+  if (!site.compared() || site.aside) return std::nullopt;
+  if (site.copy_of || site.made_of) return computed(run, site);
   switch (site.role) {
     case Role::query_final:
     case Role::key_final:

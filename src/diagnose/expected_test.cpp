@@ -22,7 +22,7 @@ TEST(Expected, IsMetWhereAStepOnlyCarries) {
     site.roundoff = std::ldexp(1, -24);
     const std::optional<Expected> expected = expected_of(run, site);
     if (!expected) continue;
-    EXPECT_TRUE(expected->met()) << site.name_a << " " << expected->left;
+    EXPECT_TRUE(expected->met()) << site.a.name << " " << expected->left;
     ++computed;
   }
   // Four stages of each layer, and norms and sums of all but the first.

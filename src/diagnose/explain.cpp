@@ -24,7 +24,7 @@ constexpr double kMostlyShared = 0.8;  // Of the error of all tokens, what one v
 Finding finding_of(const Diagnosis& diagnosis, const Case& it, Explanation explanation) {
   Finding finding;
   finding.code = diagnosis.code;
-  finding.pair = it.site.pair;
+  finding.pair = it.site.index;
   finding.confidence = explanation.confidence;
   finding.explanation = std::move(explanation.text);
   finding.parameters = std::move(explanation.parameters);
@@ -63,7 +63,7 @@ void explain(const Case& it, const DiagnoseOptions& options, const Wanted& wante
                                                        : accepted(it, *explanation));
     if (options.explain)
       told.trials.push_back(
-          {it.site.pair, std::string(diagnosis->code), outcome_of(it, explanation, accept)});
+          {it.site.index, std::string(diagnosis->code), outcome_of(it, explanation, accept)});
     if (accept) told.finding = finding_of(*diagnosis, it, std::move(*explanation));
   }
 }
@@ -84,7 +84,7 @@ void explain_by_weights(const Case& it, const DiagnoseOptions& options, Told& to
   if (!found) return;
   if (options.explain)
     told.trials.push_back(
-        {it.site.pair, std::string(diagnoses::operator_step.code), outcome_of(it, found, true)});
+        {it.site.index, std::string(diagnoses::operator_step.code), outcome_of(it, found, true)});
   told.finding = finding_of(diagnoses::operator_step, it, std::move(*found));
 }
 
@@ -152,7 +152,7 @@ void explain_by_output(const Run& run, const DiagnoseOptions& options, const Sit
       promising.push_back(diagnosis);
     else if (options.explain)
       told.trials.push_back(
-          {site.pair, std::string(diagnosis->code), "rejected: explains nothing of a part of it"});
+          {site.index, std::string(diagnosis->code), "rejected: explains nothing of a part of it"});
   }
   const Outgrown outgrown = outgrown_tokens(run, site);
   if (promising.empty() && outgrown.tokens.empty()) return;
@@ -202,7 +202,7 @@ void explain_by_ratio(const Run& run, const Site& site, Told& told) {
 Told explain_carried(const Run& run, const DiagnoseOptions& options, const Site& site) {
   Told told;
   // An expert behind a mistake gets other tokens, and nothing is known of which.
-  if (site.place_a.expert >= 0) return told;
+  if (site.a.place.expert >= 0) return told;
   std::optional<Expected> expected = expected_of(run, site);
   // Of a step that nothing is known of, what comes in accounts for anything.
   if (!expected && site.role == Role::other) return told;

@@ -35,9 +35,8 @@ std::optional<Site> cut(const Run& run, const Site& site, uint64_t tokens) {
   const std::optional<std::size_t> axis = by_tokens(site.views.a, run.extent).axis;
   if (!axis || site.views.a.shape[*axis] < tokens) return std::nullopt;
   Site part;
-  part.pair = site.pair, part.capture = site.capture;
-  part.name_a = site.name_a, part.name_b = site.name_b;
-  part.place_a = site.place_a, part.place_b = site.place_b;
+  part.index = site.index, part.capture = site.capture;
+  part.a = site.a, part.b = site.b;
   part.layer = site.layer, part.stage = site.stage;
   part.noise = site.noise;
   const Plan plan = {{'a', Op::truncate, {*axis, tokens}}, {'b', Op::truncate, {*axis, tokens}}};

@@ -34,9 +34,9 @@ TEST(FiniteTokens, TellOfAMistakeBehindThoseThatAreNoNumbers) {
   const Insight insight = diagnose(sites, {});
   SCOPED_TRACE(describe(insight, sites));
   ASSERT_TRUE(insight.first);
-  EXPECT_EQ(sites[insight.first->pair].name_a, "0_post_mlp");
+  EXPECT_EQ(sites[insight.first->pair].a.name, "0_post_mlp");
   ASSERT_EQ(insight.next.size(), 1U);
-  EXPECT_EQ(sites[insight.next[0].pair].name_a, "2_value");
+  EXPECT_EQ(sites[insight.next[0].pair].a.name, "2_value");
   EXPECT_NE(insight.next[0].explanation.find("10 tokens before"), std::string::npos);
   const auto found = std::ranges::find(insight.findings, insight.next[0].pair, &Finding::pair);
   ASSERT_NE(found, insight.findings.end());
@@ -48,7 +48,7 @@ TEST(FiniteTokens, TellOfNothingElseWhereNothingIs) {
   const Insight insight = diagnose(sites, {});
   SCOPED_TRACE(describe(insight, sites));
   ASSERT_TRUE(insight.first);
-  EXPECT_EQ(sites[insight.first->pair].name_a, "0_post_mlp");
+  EXPECT_EQ(sites[insight.first->pair].a.name, "0_post_mlp");
   EXPECT_TRUE(insight.next.empty());
 }
 
@@ -62,7 +62,7 @@ TEST(FiniteTokens, AreThoseBeforeTheFirstThatIsLost) {
     EXPECT_EQ(part->tokens, kLost);
     EXPECT_EQ(part->sites.size(), run.sites.size());
     for (const Site& site : part->sites)
-      EXPECT_EQ(site.comparison.diff.nonfinite_mismatch, 0U) << site.name_a;
+      EXPECT_EQ(site.comparison.diff.nonfinite_mismatch, 0U) << site.a.name;
   }
   ToyModel model({}, 4);
   tensordiff::Run clean = make_run(sites_of(model.run(DType::f32, false, {}), DType::f32,

@@ -65,7 +65,7 @@ template <typename Question>
 std::vector<std::string> which(const tensordiff::Run& run, const Question& question) {
   std::vector<std::string> names;
   for (const Site& site : run.sites)
-    if (question(site)) names.push_back(site.name_a);
+    if (question(site)) names.push_back(site.a.name);
   return names;
 }
 
@@ -120,7 +120,7 @@ TEST(Growth, IsToldAsAMistakeButForOneVectorOfAllTokens) {
     const std::vector<Site> sites = sites_with(0.3, usually(0.4, 0.85), kLayers, shared);
     const std::vector<Divergence> next = diagnose(sites, {}).next;
     const bool told = std::ranges::any_of(
-        next, [&](const Divergence& each) { return sites[each.pair].name_a == "7_post_mlp"; });
+        next, [&](const Divergence& each) { return sites[each.pair].a.name == "7_post_mlp"; });
     EXPECT_EQ(told, !shared);
   }
 }

@@ -4,40 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "compare/comparison.h"
-#include "diagnose/diagnose.h"
-#include "diagnose/toy_values.h"
-#include "naming/naming.h"
+#include "diagnose/toy_steps.h"
 
 namespace tensordiff {
 namespace {
-
-struct Held {
-  std::string name;
-  Values a, b;
-};
-
-// The names that were called a bug, of steps of 16 tokens that come in this order.
-std::string alarms(const std::vector<Held>& held) {
-  std::vector<std::string> names;
-  for (const Held& each : held) names.push_back(each.name);
-  const std::vector<Place> places = read_places(names);
-  std::vector<Site> sites;
-  for (const Held& each : held) {
-    Site site;
-    site.pair = site.capture = site.capture_b = sites.size();
-    site.name_a = site.name_b = each.name;
-    site.place_a = site.place_b = places[sites.size()];
-    site.views.a = view_of({16, each.a.size() / 16}, each.a, DType::f32);
-    site.views.b = view_of({16, each.b.size() / 16}, each.b, DType::f32);
-    site.comparison = compare(site.views, {}).value();
-    sites.push_back(std::move(site));
-  }
-  std::string told;
-  for (const Outcome& outcome : diagnose(sites, {}).outcomes)
-    if (outcome.verdict == Verdict::bug) told += names[outcome.pair] + " ";
-  return told;
-}
 
 TEST(Harmless, ANormFoldedIntoAConvolution) {
   const Values in = random_values(16 * 24, 1), conv = random_values(16 * 24, 2);

@@ -49,7 +49,7 @@ Told told(const ToyMistakes& mistakes, DType dtype, unsigned seed, bool with_wei
   const Insight insight = diagnose(sites, options);
   if (!insight.first || insight.findings.empty()) return {};
   const Finding& finding = insight.findings[0];
-  return {sites[insight.first->pair].name_a, finding.code, text_of(finding, "cause"),
+  return {sites[insight.first->pair].a.name, finding.code, text_of(finding, "cause"),
           finding.explanation, finding.evidence};
 }
 
@@ -96,7 +96,7 @@ TEST(LinearReplay, NamesASecondMistakeBehindAnother) {
       const Insight insight = diagnose(sites, options);
       SCOPED_TRACE(fmt::format("{}, swapped: {}", name_of(dtype), swapped));
       ASSERT_EQ(insight.next.size(), 1U);
-      EXPECT_EQ(sites[insight.next[0].pair].name_a, swapped ? "2_post_mlp" : "2_query");
+      EXPECT_EQ(sites[insight.next[0].pair].a.name, swapped ? "2_post_mlp" : "2_query");
       const auto found = std::ranges::find(insight.findings, insight.next[0].pair, &Finding::pair);
       ASSERT_NE(found, insight.findings.end());
       EXPECT_EQ(text_of(*found, "cause"), swapped ? "gate_up_swapped" : "transposed_weight");
@@ -120,7 +120,7 @@ TEST(LinearReplay, FindsAnyMistakeBehindAnother) {
     std::string text;
     for (const Divergence& each : insight.next) {
       const auto found = std::ranges::find(insight.findings, each.pair, &Finding::pair);
-      text += sites[each.pair].name_a + " " + (found == insight.findings.end() ? "" : found->code);
+      text += sites[each.pair].a.name + " " + (found == insight.findings.end() ? "" : found->code);
     }
     return text;
   };
@@ -251,7 +251,7 @@ TEST(Reduction, KnowsASumThatNobodyMade) {
     const std::vector<Site> sites = on_two_ranks(mistakes, "post_attn_pre_resid", dtype);
     const Insight insight = diagnose(sites, {});
     ASSERT_TRUE(insight.first);
-    EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn_pre_resid");
+    EXPECT_EQ(sites[insight.first->pair].a.name, "1_post_attn_pre_resid");
     ASSERT_FALSE(insight.findings.empty());
     EXPECT_EQ(insight.findings[0].code, "reduction");
     EXPECT_EQ(text_of(insight.findings[0], "cause"), "missing_all_reduce");

@@ -21,8 +21,4 @@ inline constexpr double kNarrow = 1e-6;  // Unit roundoffs above it are those of
 // Fills error, budget, verdict, created and reason of every site, in execution order.
 void judge(Run& run);
 
-// The unit roundoff of a view's values: of its dtype, or of a narrower one that holds them all, as
-// in a bf16 run that was saved as f32.
-double roundoff_of(const View& view);
-
 }  // namespace tensordiff

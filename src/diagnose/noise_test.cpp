@@ -7,6 +7,9 @@
 #include <algorithm>
 
 #include "diagnose/diagnose.h"
+#include "diagnose/noise/casts.h"
+#include "diagnose/noise/roundoff.h"
+#include "diagnose/noise/structure.h"
 #include "diagnose/toy_model.h"
 #include "diagnose/toy_values.h"
 
@@ -23,7 +26,7 @@ std::string alarms(const ToyShape& shape, DType dtype_a, DType dtype_b, unsigned
   EXPECT_TRUE(insight.judged);
   std::string names;
   for (const Outcome& outcome : insight.outcomes)
-    if (outcome.verdict == Verdict::bug) names += sites[outcome.pair].name_a + " ";
+    if (outcome.verdict == Verdict::bug) names += sites[outcome.pair].a.name + " ";
   EXPECT_EQ(insight.first.has_value(), !names.empty());
   return names;
 }
@@ -90,7 +93,7 @@ TEST(Noise, SeesACastOfWhatIsRightToTheNoise) {
     const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::bf16);
     const Insight insight = diagnose(sites, {});
     ASSERT_TRUE(insight.first);
-    EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_attn");
+    EXPECT_EQ(sites[insight.first->pair].a.name, "1_post_attn");
     const auto found = std::ranges::find(insight.findings, insight.first->pair, &Finding::pair);
     ASSERT_NE(found, insight.findings.end());
     EXPECT_EQ(found->code, "cast") << found->explanation;
@@ -117,7 +120,7 @@ TEST(Noise, BlamesNoLayerForThoseThatAreLost) {
   const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::bf16);
   const Insight insight = diagnose(sites, {});
   ASSERT_TRUE(insight.first);
-  EXPECT_EQ(sites[insight.first->pair].name_a, "1_post_ln_pre_attn");
+  EXPECT_EQ(sites[insight.first->pair].a.name, "1_post_ln_pre_attn");
 }
 
 // Attention does not see what is added to all keys: behind it everything agrees again.
@@ -137,9 +140,9 @@ TEST(Noise, EndsWhereAMistakeComesToNothing) {
   const std::vector<Site> sites = sites_of(a, DType::f32, b, DType::f32);
   const Insight insight = diagnose(sites, {});
   ASSERT_TRUE(insight.first);
-  EXPECT_EQ(sites[insight.first->pair].name_a, "0_key_final");
+  EXPECT_EQ(sites[insight.first->pair].a.name, "0_key_final");
   ASSERT_FALSE(insight.next.empty());
-  EXPECT_EQ(sites[insight.next[0].pair].name_a, "2_post_mlp");
+  EXPECT_EQ(sites[insight.next[0].pair].a.name, "2_post_mlp");
 }
 
 // What comes in is off by so much that the weight of a norm could be missing for all its error
@@ -167,7 +170,7 @@ TEST(Noise, HidesNoNormThatIsOutOfLine) {
     const auto b = without_stream(model.run(DType::bf16, true, made));
     const std::vector<Site> sites = sites_of(a, DType::bf16, b, DType::bf16);
     const Insight insight = diagnose(sites, {});
-    EXPECT_EQ(insight.first ? sites[insight.first->pair].name_a : "none",
+    EXPECT_EQ(insight.first ? sites[insight.first->pair].a.name : "none",
               wrong == 4 ? "4_post_ln_pre_attn" : "none");
   }
 }

@@ -33,7 +33,7 @@ double own_fit(double roundoff) { return std::max(kOwnFitMin, kOwnRoundoffs * ro
 
 const Site* in_layer(const Run& run, std::optional<int64_t> layer, Role role) {
   for (const Site& site : run.sites)
-    if (site.role == role && site.block == layer && site.compared()) return &site;
+    if (site.role == role && site.block == layer && site.compared() && !site.aside) return &site;
   return nullptr;
 }
 

@@ -24,7 +24,7 @@ std::string first_code(const std::vector<ToyModel::Dump>& a, const std::vector<T
   SCOPED_TRACE(describe(insight, sites));
   EXPECT_TRUE(insight.first);
   if (!insight.first) return "";
-  EXPECT_EQ(sites[insight.first->pair].name_a, name) << describe(insight, sites);
+  EXPECT_EQ(sites[insight.first->pair].a.name, name) << describe(insight, sites);
   const auto found = std::ranges::find(insight.findings, insight.first->pair, &Finding::pair);
   return found == insight.findings.end() ? "" : found->code;
 }

@@ -32,8 +32,8 @@ bool same_values(const View& x, const View& y, const Extent& extent) {
 
 Explanation held_as(const Site& other) {
   Explanation result;
-  result.text = fmt::format("b holds the same as '{}', and a does not", other.name_b);
-  result.parameters = {{"tensor", other.name_b}};
+  result.text = fmt::format("b holds the same as '{}', and a does not", other.b.name);
+  result.parameters = {{"tensor", other.b.name}};
   if (other.layer) result.parameters.push_back({"layer", double(*other.layer)});
   result.settled = true;
   return result;
@@ -59,8 +59,8 @@ std::optional<Explanation> examine(const Case& it) {
   Result<Matrix> other = read_matrix(nearest->views.a, it.run.extent, it.a.first_token);
   if (!other.ok() || other.value().values.size() != it.b.values.size()) return std::nullopt;
   Explanation result = explained_by(it, std::move(other).value());
-  result.text = fmt::format("b is another tensor of a: '{}'", nearest->name_a);
-  result.parameters = {{"tensor", nearest->name_a}};
+  result.text = fmt::format("b is another tensor of a: '{}'", nearest->a.name);
+  result.parameters = {{"tensor", nearest->a.name}};
   if (nearest->layer) result.parameters.push_back({"layer", double(*nearest->layer)});
   return result;
 }

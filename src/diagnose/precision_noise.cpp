@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/noise/coarse_products.h"
 
 namespace tensordiff {
 namespace {
@@ -28,6 +29,10 @@ std::optional<Explanation> examine(const Case& it) {
   result.text = fmt::format(
       "rounding: error {} is within the {} that the noise model allows here, and has no structure",
       human_number(it.site.error), human_number(it.site.budget));
+  if (const std::string_view products = name_of_products(it.run.product_roundoff);
+      !products.empty())
+    result.text = fmt::format("B's products (matmuls, convolutions) round like {}; {}", products,
+                              result.text);
   result.parameters = {
       {"budget", it.site.budget},
       {"roundoff", it.site.roundoff},

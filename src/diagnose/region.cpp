@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "base/text.h"
 #include "diagnose/beyond_tokens.h"
@@ -160,12 +159,14 @@ std::optional<Explanation> within_all(const Case& it, const BeyondTokens& all) {
   for (const Slices& way : ways) {
     // What was not read is known by its rows only.
     if (way.count < 2 || (!all.rows_unread.empty() && &way > &ways[1])) continue;
-    std::set<uint64_t> bad;
+    std::vector<bool> bad(way.count);
     for (const BeyondTokens::Element& each : all.elements)
-      bad.insert(way.of(each.row, each.feature));
-    for (const uint64_t row : all.rows_unread) bad.insert(way.of(row, 0));
-    if (bad.empty() || 2 * bad.size() > way.count) continue;
-    std::vector<uint64_t> slices(bad.begin(), bad.end());
+      bad[way.of(each.row, each.feature)] = true;
+    for (const uint64_t row : all.rows_unread) bad[way.of(row, 0)] = true;
+    std::vector<uint64_t> slices;
+    for (uint64_t slice = 0; slice < way.count; ++slice)
+      if (bad[slice]) slices.push_back(slice);
+    if (slices.empty() || 2 * slices.size() > way.count) continue;
     std::string where = slices_text(way.noun, slices, way.count);
     return confined_to(way.noun, std::move(where), std::move(slices));
   }
@@ -184,7 +185,15 @@ std::string elements_text(const Case& it, const BeyondTokens& all) {
                      all.elements.size() == 1 ? "" : "s", out);
 }
 
+// Slices are of one size: elements beyond tolerance lie in no smaller share of them than they are
+// of all elements.
+bool fills_half(const Diff& diff) {
+  const uint64_t all = diff.compared + diff.nonfinite_agreeing + diff.nonfinite_mismatch;
+  return 2 * (diff.exceeding + diff.nonfinite_mismatch) > all;
+}
+
 std::optional<Explanation> of_all(const Case& it) {
+  if (fills_half(it.site.comparison.diff)) return std::nullopt;
   const std::optional<BeyondTokens> all = beyond_tokens(it);
   std::optional<Explanation> result = all ? within_all(it, *all) : std::nullopt;
   if (!result) return std::nullopt;

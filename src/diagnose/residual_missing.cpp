@@ -115,10 +115,10 @@ std::optional<Explanation> examine(const Case& it) {
                                        return it.a.row(row)[i] + times * x.value().row(row)[i];
                                      }));
     if (best && found.after >= best->after) continue;
-    found.text = times == -1 ? fmt::format("b is a without '{}': a sum left out", other.name_a)
+    found.text = times == -1 ? fmt::format("b is a without '{}': a sum left out", other.a.name)
                              : fmt::format("b is a {} {:.0f} × '{}': a sum made too often",
-                                           times > 0 ? "+" : "−", std::abs(times), other.name_a);
-    found.parameters = {{"tensor", other.name_a}, {"factor", times}};
+                                           times > 0 ? "+" : "−", std::abs(times), other.a.name);
+    found.parameters = {{"tensor", other.a.name}, {"factor", times}};
     best = std::move(found);
   }
   return best;

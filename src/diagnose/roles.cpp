@@ -50,7 +50,7 @@ Role computed_at(const Place& place) {
 }
 
 Role role_of(const Site& site) {
-  const Role a = computed_at(site.place_a), b = computed_at(site.place_b);
+  const Role a = computed_at(site.a.place), b = computed_at(site.b.place);
   // A part of a fused tensor is what the other side calls it.
   if (a == Role::fused_qkv && b != Role::other) return b;
   if (a != Role::other) return a;

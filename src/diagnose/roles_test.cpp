@@ -10,8 +10,8 @@ namespace {
 
 Role role_named(const std::string& a, const std::string& b = "") {
   Site site;
-  site.place_a = read_place(a);
-  site.place_b = b.empty() ? site.place_a : read_place(b);
+  site.a.place = read_place(a);
+  site.b.place = b.empty() ? site.a.place : read_place(b);
   return role_of(site);
 }
 

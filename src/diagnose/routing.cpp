@@ -80,7 +80,7 @@ std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double l
 }
 
 std::optional<double> left_as_sets(const Run& run, const Site& site, double limit) {
-  if (site.place_a.expert < 0 || !site.compared()) return std::nullopt;
+  if (site.a.place.expert < 0 || !site.compared()) return std::nullopt;
   const Result<Matrix> of_a = read_matrix(site.views.a, {}), of_b = read_matrix(site.views.b, {});
   if (!of_a.ok() || !of_b.ok() || !same_form(of_a.value(), of_b.value())) return std::nullopt;
   const Matrix &a = of_a.value(), &b = of_b.value();

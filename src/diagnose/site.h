@@ -3,14 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "align/aligner.h"
-#include "compare/comparison.h"
+#include "compare/row.h"
 #include "diagnose/finding.h"
 #include "diagnose/matrix.h"
 #include "diagnose/weights.h"
@@ -18,29 +16,33 @@
 
 namespace tensordiff {
 
-struct Beyond;  // compare/beyond.h
+struct ActivationFunction;  // diagnose/activation.h
 
-struct Site {
-  std::size_t pair = 0;     // Index of its row in the report.
-  std::size_t capture = 0;  // Its place in the file of A.
-  std::size_t capture_b = 0;
-  std::string name_a, name_b;
-  Place place_a, place_b;        // What these names tell.
-  std::optional<int64_t> layer;  // As its name says.
+// How a step is made of earlier ones, which are sites of the same run.
+struct MadeOf {
+  std::vector<std::size_t> terms = {};           // Added up.
+  const ActivationFunction* function = nullptr;  // Of the sum; null: the sum itself.
+  std::optional<std::size_t> factor = {};        // What that is multiplied by.
+};
+
+// It has a Row of its own, as a step may also be looked at in part (finite_tokens.h).
+struct Site : Row {
+  Site() = default;
+  explicit Site(Row row) : Row(std::move(row)) {}
+
   // The repeated block that it is in, numbered over all lists of blocks: encoder layer 0 and
   // decoder layer 0 are two.
   std::optional<int64_t> block;
   std::size_t list = 0;  // Which list that block is in.
-  std::string stage;
-  AlignedPair views;
-  Comparison comparison;
-  std::shared_ptr<const Beyond> beyond;  // Where what is beyond tolerance lies, where it is known.
-
   Role role = Role::other;
-  std::vector<std::size_t> inputs;  // Indexes of sites, as far as they are in the dumps.
+  std::vector<std::size_t> inputs;         // Indexes of sites, as far as they are in the dumps.
+  std::vector<std::size_t> recorded = {};  // Pairs that it reads, as a trace recorded them.
   // An earlier site that holds the same in A: a container and its last module, dropout at rest.
   std::optional<std::size_t> copy_of;
-  bool repeats = false;  // B holds the same there as well.
+  bool repeats = false;                // B holds the same there as well.
+  std::optional<MadeOf> made_of = {};  // Where A's values tell.
+  // What B holds under this name is not what the steps behind it read: told, and no mistake.
+  bool aside = false;
 
   double roundoff = 0;          // Of the coarser side, by its values rather than by its dtype.
   double error = 0;             // ‖b − a‖ / ‖a‖
@@ -52,7 +54,6 @@ struct Site {
   std::string reason;    // Why it is a bug: the rule that it broke.
   std::string note;      // Why it deserves a look, though it is none.
 
-  bool compared() const { return comparison.status < Status::incomparable; }
   bool bug() const { return verdict == Verdict::bug; }
   // One side has no number where the other has one.
   bool is_lost() const { return comparison.diff.nonfinite_mismatch > 0; }
@@ -65,6 +66,8 @@ struct Run {
   Weights weights;           // Of the model, where they were given.
   bool activations = false;  // A dump of what layers compute, not a checkpoint of weights.
   bool ends_only = false;    // Logits alone, without the layers that they come from.
+  // The unit roundoff of B's products, where it is coarser than what the values of both sides need.
+  double product_roundoff = 0;
 };
 
 // What a step computes, by the names of both sides. Roles that differ only in how a module is cut

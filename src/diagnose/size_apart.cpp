@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "diagnose/fit.h"
+#include "diagnose/growth.h"
 
 namespace tensordiff {
 namespace {
@@ -41,7 +42,9 @@ bool is_alone(const Run& run, const Site& site) {
   }
   return layers >= kLayersMin && std::ranges::all_of(site.inputs, [&](std::size_t input) {
            const Site& source = run.sites[input];
-           return !source.created && std::abs(growth_of(source)) <= kOfInputs * own;
+           // What is unrelated to A's meets other weights, and comes out of any size.
+           return !source.created && unrelated(source) < 1 &&
+                  std::abs(growth_of(source)) <= kOfInputs * own;
          });
 }
 

@@ -14,8 +14,8 @@ constexpr uint64_t kTokens = 12, kVocabulary = 32;
 
 Insight told(const std::vector<float>& a, const std::vector<float>& b) {
   Site site;
-  site.name_a = site.name_b = "logits";
-  site.place_a = site.place_b = read_place("logits");
+  site.a.name = site.b.name = "logits";
+  site.a.place = site.b.place = read_place("logits");
   site.views = {f32_view({kTokens, kVocabulary}, a), f32_view({kTokens, kVocabulary}, b), {}};
   site.comparison = compare(site.views, {}).value();
   return diagnose({std::move(site)}, {});

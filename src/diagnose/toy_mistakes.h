@@ -192,9 +192,9 @@ inline ToyShape random_shape(std::mt19937& random) {
 }
 
 inline std::string describe(const Insight& insight, const std::vector<Site>& sites) {
-  std::string out = insight.first ? "first " + sites.at(insight.first->pair).name_a : "none";
+  std::string out = insight.first ? "first " + sites.at(insight.first->pair).a.name : "none";
   for (const Finding& finding : insight.findings)
-    out += fmt::format("; {} at {}: {}, {} -> {}", finding.code, sites[finding.pair].name_a,
+    out += fmt::format("; {} at {}: {}, {} -> {}", finding.code, sites[finding.pair].a.name,
                        finding.explanation, finding.residual_before.value_or(-1),
                        finding.residual_after.value_or(-1));
   return out;

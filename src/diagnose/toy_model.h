@@ -348,9 +348,9 @@ inline std::vector<Site> sites_of(const std::vector<ToyModel::Dump>& a, DType dt
   std::vector<Site> sites;
   for (std::size_t i = 0; i < a.size(); ++i) {
     Site site;
-    site.pair = site.capture = i;
-    site.name_a = site.name_b = fmt::format("{}_{}", a[i].layer, a[i].stage);
-    site.place_a = site.place_b = read_place(site.name_a);
+    site.index = site.capture = i;
+    site.a.name = site.b.name = fmt::format("{}_{}", a[i].layer, a[i].stage);
+    site.a.place = site.b.place = read_place(site.a.name);
     site.layer = static_cast<int64_t>(a[i].layer);
     site.stage = a[i].stage;
     site.views.a = view_of(a[i].shape, a[i].values, dtype_a);

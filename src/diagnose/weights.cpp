@@ -67,12 +67,15 @@ std::vector<double> part_of(const View& view, uint64_t start, uint64_t size) {
 std::string_view name_of(Projection projection) { return naming_of(projection).word; }
 
 Weights::Weights(const Catalog& catalog) {
+  auto named = std::make_shared<std::map<std::string, View, std::less<>>>();
   for (const Tensor& tensor : catalog.tensors) {
     const Place& place = tensor.place;
     if (!tensor.fault.empty() || !tensor.shards.empty() || is_complex(tensor.view.dtype)) continue;
+    named->emplace(tensor.name, tensor.view);
     if (place.known && place.parameter != Param::none && place.layer != Place::kAll)
       tensors_.emplace(Key(place.layer, place.expert, place.step, place.parameter), tensor.view);
   }
+  named_ = std::move(named);
 }
 
 std::vector<int64_t> Weights::layers() const {

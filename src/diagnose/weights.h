@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -21,7 +23,9 @@ class Weights {
   Weights() = default;
   explicit Weights(const Catalog& catalog);
 
-  bool empty() const { return tensors_.empty(); }
+  bool empty() const { return !named_ || named_->empty(); }
+  // All of them, by their names.
+  std::shared_ptr<const std::map<std::string, View, std::less<>>> named() const { return named_; }
   std::vector<int64_t> layers() const;
 
   // The matrix of a projection as [out, in]: once as it is stored and once transposed, as far as
@@ -47,6 +51,7 @@ class Weights {
   const View* find(std::optional<int64_t> layer, Role role, Param parameter) const;
 
   std::map<Key, View> tensors_;
+  std::shared_ptr<const std::map<std::string, View, std::less<>>> named_;
 };
 
 }  // namespace tensordiff

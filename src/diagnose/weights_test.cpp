@@ -59,10 +59,12 @@ TEST(Weights, AreCutOutOfFusedOnes) {
 
 TEST(Weights, LeaveOutWhatCannotBeRead) {
   Catalog catalog;
-  catalog.tensors = {broken_tensor("model.layers.0.mlp.up_proj.weight", "cut short"),
-                     counted("something.else", 2, 2)};
+  catalog.tensors = {broken_tensor("model.layers.0.mlp.up_proj.weight", "cut short")};
   read_places(catalog);
   EXPECT_TRUE(Weights(catalog).empty());
+  catalog.tensors.push_back(counted("something.else", 2, 2));
+  EXPECT_EQ(Weights(catalog).named()->size(), 1U);
+  EXPECT_TRUE(Weights(catalog).layers().empty());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "align/view.h"
 #include "align/whole.h"
 #include "base/text.h"
+#include "dumps/experts.h"
 #include "dumps/layout.h"
 #include "dumps/modules.h"
 #include "dumps/passes.h"
@@ -20,16 +21,31 @@ namespace {
 
 using Indexes = std::vector<uint64_t>;
 
+// Whether tensors of several passes have a batch of one before their tokens: [1, tokens, …].
+bool has_batch_of_one(const Catalog& catalog, const std::vector<Item>& items) {
+  std::set<int32_t> passes;
+  std::size_t batched = 0, matrices = 0;
+  for (const Item& item : items) {
+    const Shape& shape = catalog.tensors[item.tensors[0]].view.shape;
+    passes.insert(item.pass);
+    batched += shape.size() > 2 && shape[0] == 1 && !item.part;
+    matrices += shape.size() == 2;
+  }
+  return passes.size() > 1 && batched > matrices;
+}
+
 // The rows that most matrices of each pass have: its tokens, where nothing else tells. In dumps
-// whose tensors have a batch, rows are no tokens.
-std::map<int32_t, uint64_t> usual_rows(const Catalog& catalog, const std::vector<Item>& items) {
+// whose tensors have a batch of several, rows are no tokens.
+std::map<int32_t, uint64_t> usual_rows(const Catalog& catalog, const std::vector<Item>& items,
+                                       bool batch_of_one) {
   std::map<int32_t, std::map<uint64_t, std::size_t>> seen;
   std::size_t matrices = 0;
   for (const Item& item : items) {
     const Shape& shape = catalog.tensors[item.tensors[0]].view.shape;
-    if (shape.size() != (item.part ? 3 : 2)) continue;
+    const bool batched = batch_of_one && !item.part && shape.size() == 3 && shape[0] == 1;
+    if (shape.size() != (item.part ? 3 : 2) && !batched) continue;
     ++matrices;
-    ++seen[item.pass][shape[0]];
+    ++seen[item.pass][shape[batched ? 1 : 0]];
   }
   std::map<int32_t, uint64_t> rows;
   if (2 * matrices < items.size()) return rows;
@@ -57,6 +73,19 @@ class Passes {
   }
 
   const std::vector<Token>& tokens() const { return run_.tokens; }
+
+  // "; they start at positions 0, 8 and 16", of one sequence and a few passes.
+  std::string starts_text() const {
+    constexpr std::size_t kPassesMax = 8;  // More than a reader takes in.
+    if (by_row_.size() < 2 || by_row_.size() > kPassesMax) return "";
+    std::string text;
+    for (const auto& [pass, rows] : by_row_) {
+      const Token& first = run_.tokens[rows.begin()->second];
+      if (first.sequence != 0) return "";
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", first.position);
+    }
+    return fmt::format("; they start at positions {}", text);
+  }
 
   // Nothing where the first axis is neither of tokens nor of sequences in some pass.
   struct Joined {
@@ -104,7 +133,10 @@ class Passes {
       for (const auto& [row, token] : by_row_.at(pass)) rows.emplace(token, std::pair(&view, row));
       return true;
     }
-    if (size != last->second.size() || view.shape.size() != 2) return false;
+    // Sequences behind those that have an output are rows of padding, of one token each.
+    if (size == 0 || size > last->second.size() || view.shape.size() != 2) return false;
+    for (uint64_t i = size; i < last->second.size(); ++i)
+      if (run_.tokens[last->second[i]].position != 0) return false;
     for (uint64_t i = 0; i < size; ++i) rows.emplace(last->second[i], std::pair(&view, i));
     return true;
   }
@@ -122,10 +154,14 @@ class Arranging {
     Dump dump = layout_.read(catalog_);
     std::vector<Item> items = items_of(catalog_, dump);
     if (items.empty()) return {};
-    const std::map<int32_t, uint64_t> rows = usual_rows(catalog_, items);
+    batch_of_one_ = has_batch_of_one(catalog_, items);
+    const std::map<int32_t, uint64_t> rows = usual_rows(catalog_, items, batch_of_one_);
     std::map<int32_t, PassFacts> facts = facts_of(catalog_, dump);
     std::erase_if(facts, [&](const auto& pass) { return !rows.contains(pass.first); });
-    for (const auto& [pass, count] : rows) facts[pass].rows = count;
+    for (const auto& [pass, count] : rows) {
+      facts[pass].rows = count;
+      take_share(facts[pass]);
+    }
     const Passes passes(tokens_of(facts));
 
     std::set<int32_t> ranks, numbers;
@@ -137,10 +173,11 @@ class Arranging {
     catalog_.layout = layout_.name;
     make_names_unique(catalog_);
     read_places(catalog_);
+    order_experts(catalog_);
     if (numbers.size() > 1)
-      dump.notes.push_back(fmt::format("{} passes of {} were joined along their {} tokens",
+      dump.notes.push_back(fmt::format("{} passes of {} were joined along their {} tokens{}",
                                        numbers.size(), printable(catalog_.path),
-                                       catalog_.tokens.size()));
+                                       catalog_.tokens.size(), passes.starts_text()));
     return std::move(dump.notes);
   }
 
@@ -154,10 +191,13 @@ class Arranging {
       const auto [axis, index] = *item.part;
       return squeezed(narrowed(catalog_.tensors[item.tensors[0]].view, axis, index, 1), axis);
     }
-    if (item.tensors.size() == 1) return catalog_.tensors[item.tensors[0]].view;
     std::vector<View> terms;
-    for (const std::size_t tensor : item.tensors) terms.push_back(catalog_.tensors[tensor].view);
-    return summed(terms);
+    for (const std::size_t tensor : item.tensors) {
+      const View& view = catalog_.tensors[tensor].view;
+      const bool batched = batch_of_one_ && view.shape.size() > 2 && view.shape[0] == 1;
+      terms.push_back(batched ? squeezed(view, 0) : view);
+    }
+    return terms.size() == 1 ? std::move(terms[0]) : summed(terms);
   }
 
   Tensor tensor_of(const Item& item, View view) const {
@@ -215,6 +255,7 @@ class Arranging {
   Catalog& catalog_;
   const Layout& layout_;
   bool many_ranks_ = false;
+  bool batch_of_one_ = false;  // [1, tokens, …], of several passes.
 };
 
 std::string layout_names() {

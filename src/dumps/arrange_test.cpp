@@ -148,6 +148,32 @@ TEST(Passes, LengthsTellSequencesApartThatPositionsDoNot) {
   EXPECT_EQ(run.tokens[2].position, 5);
 }
 
+// Two processes share eight tokens: the first has the first and the last quarter.
+TEST(Passes, SharesOfAStepAreJoinedByPosition) {
+  PassFacts first{{}, {0, 1, 6, 7}, {}, 4, {0, 2}}, second{{}, {2, 3, 4, 5}, {}, 4, {1, 2}};
+  const RunTokens run = tokens_of({{0, first}, {1, second}});
+  ASSERT_EQ(run.tokens.size(), 8u);
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(run.tokens[i].sequence, 0);
+    EXPECT_EQ(run.tokens[i].position, static_cast<int32_t>(i));
+    EXPECT_EQ(run.rows[i].pass, i < 2 || i > 5 ? 0 : 1);
+  }
+  EXPECT_EQ(run.rows[6].row, 2u);
+}
+
+TEST(Passes, AShareTakesItsOwnOfThePositionsOfAll) {
+  PassFacts facts{{}, {0, 1, 2, 3, 4, 5, 6, 7}, {}, 4, {0, 2}};
+  take_share(facts);
+  EXPECT_EQ(facts.positions, (std::vector<int64_t>{0, 1, 6, 7}));
+}
+
+TEST(Passes, RowsOfPaddingAreNoTokens) {
+  // Four tokens, and three rows that a CUDA graph added.
+  const RunTokens run = tokens_of({{0, {{}, {0, 1, 2, 3, 0, 0, 0}, {}, 7}}});
+  EXPECT_EQ(run.tokens.size(), 4u);
+  EXPECT_EQ(run.rows_of.at(0), 7u);
+}
+
 TEST(Passes, AChunkContinuesTheSequenceThatWasContinuedLast) {
   // A warm-up of two tokens, a prompt of two, and its next chunk.
   const RunTokens run =

@@ -35,6 +35,11 @@ struct AxisIndex {
   uint64_t index = 0;
 };
 
+// Which of the processes that share the tokens of a pass (context parallel) had a tensor.
+struct TokenShare {
+  int32_t index = 0, count = 1;
+};
+
 // What a layout reads from the name of one tensor.
 struct Record {
   std::size_t tensor = 0;  // Its index in the catalog.
@@ -46,6 +51,7 @@ struct Record {
   int64_t order = 0;              // Of computing, in its pass.
   std::optional<AxisIndex> part = std::nullopt;  // Only this of the tensor.
   RunFact fact = RunFact::none;
+  TokenShare share = {};  // A pass of its own for each; those of one step make up its tokens.
 };
 
 // One dump, read by its layout.
@@ -72,12 +78,14 @@ extern const Layout transformer_lens;
 extern const Layout llama_cpp;
 extern const Layout transformer_engine;
 extern const Layout flax;
+extern const Layout onnx_values;
 extern const Layout module_hooks;
 
 // The first that recognises a dump reads it.
-inline constexpr const Layout* kAll[] = {
-    &forward_hook,     &sglang_dumper, &tensorrt_llm,       &msprobe, &hidden_states,
-    &transformer_lens, &llama_cpp,     &transformer_engine, &flax,    &module_hooks};
+inline constexpr const Layout* kAll[] = {&forward_hook, &sglang_dumper,      &tensorrt_llm,
+                                         &msprobe,      &hidden_states,      &transformer_lens,
+                                         &llama_cpp,    &transformer_engine, &flax,
+                                         &onnx_values,  &module_hooks};
 
 }  // namespace layouts
 

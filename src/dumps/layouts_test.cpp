@@ -121,15 +121,48 @@ const std::vector<Grammar>& grammars() {
         "decoder_layers_3_mlp_linear_fc1_weight.high_precision"},
        {"layers.3.post_attention_layernorm pass 2 rank 1",
         "decoder_layers_3_mlp_linear_fc1 pass 2 rank 1", "decoder_layers_3_mlp_linear_fc1.weight"}},
+      {layouts::transformer_engine,
+       {"rank_0/decoder_layers_1_self_attention_linear_proj_activation_iter_000007.high_precision",
+        "rank_0/layers_1_layernorm_mlp_fc2_activation_iter_000007.high_precision",
+        "rank_0/layers_1_self_attention_layernorm_qkv_activation_iter_000007.high_precision"},
+       {"layers.1.self_attn.attn pass 7 rank 0", "layers.1.mlp.gated pass 7 rank 0",
+        "layers.1.input_layernorm pass 7 rank 0"}},
+      {layouts::onnx_values,
+       {"/model/embed_tokens/Gather_output_0", "/model/layers.0/input_layernorm/Mul_output_0",
+        "/model/layers.0/input_layernorm/Mul_1_output_0",
+        "/model/layers.0/self_attn/q_proj/MatMul_output_0",
+        "/model/layers.0/self_attn/Reshape_5_output_0", "/model/layers.0/Add_output_0",
+        "/model/layers.0/mlp/gate_proj/MatMul_output_0", "/model/layers.0/mlp/Mul_output_0",
+        "/model/layers.0/Add_1_output_0", "/model/Constant_3_output_0", "logits"},
+       {"model.embed_tokens", "/model/layers.0/input_layernorm/Mul_output_0",
+        "model.layers.0.input_layernorm", "model.layers.0.self_attn.q_proj",
+        "model.layers.0.self_attn.attn", "model.layers.0.resid_mid", "model.layers.0.mlp.gate_proj",
+        "model.layers.0.mlp.gated", "model.layers.0", "logits"}},
       {layouts::flax,
        {"intermediates.layers_0.mlp.__call__.0", "layers_0.mlp.__call__.1",
         "intermediates.layers_0.attention.__call__.0.1"},
        {"layers_0.mlp", "layers_0.mlp pass 1", "layers_0.attention output 1"}},
+      {layouts::flax,
+       {"intermediates/model/layers/0/mlp/__call__", "model/layers/0/__call__/0/0",
+        "model/layers/0/self_attn/rotary_emb/__call__/0/0",
+        "model/layers/0/self_attn/rotary_emb/__call__/0/1"},
+       // Hugging Face gives (key, query).
+       {"model.layers.0.mlp", "model.layers.0 output 0",
+        "model.layers.0.self_attn.rotary_emb output 1",
+        "model.layers.0.self_attn.rotary_emb output 0"}},
       {layouts::module_hooks,
        {"model.embed_tokens", "model.layers.0.0", "model.layers.0.1", "model.norm.0",
-        "model.layers.0.mlp.0"},
+        "model.layers.0.mlp.0", "model.layers.0.mlp.1"},
        {"model.embed_tokens", "model.layers.0 output 0", "model.layers.0 output 1",
-        "model.norm output 0", "model.layers.0.mlp.0"}},
+        "model.norm output 0", "model.layers.0.mlp.0", "model.layers.0.mlp.1"}},
+      {layouts::module_hooks,
+       {"model.layers.0.self_attn.output", "model.layers.0.mlp.output.0", "model.norm.output"},
+       {"model.layers.0.self_attn", "model.layers.0.mlp output 0", "model.norm"}},
+      {layouts::module_hooks,  // Megatron gives (output, None).
+       {"decoder.layers.0.self_attention.linear_qkv.0", "decoder.layers.0.mlp.linear_fc2.0",
+        "decoder.layers.0"},
+       {"decoder.layers.0.self_attention.linear_qkv output 0",
+        "decoder.layers.0.mlp.linear_fc2 output 0", "decoder.layers.0"}},
   };
   return kGrammars;
 }
@@ -175,10 +208,13 @@ TEST(Layouts, IntegersAreFactsAndFloatsOfTheSameNameAreNot) {
 }
 
 TEST(Layouts, LeaveOthersAlone) {
-  for (const Texts& names : {Texts{"model.layers.0.self_attn.q_proj.weight",
-                                   "model.layers.0.input_layernorm.weight", "model.norm.weight"},
-                             Texts{"model.layers.0.mlp", "model.layers.0", "model.norm"},
-                             Texts{"0_query", "0_key"}, Texts{"a", "b", "c"}, Texts{}})
+  for (const Texts& names :
+       {Texts{"model.layers.0.self_attn.q_proj.weight", "model.layers.0.input_layernorm.weight",
+              "model.norm.weight"},
+        Texts{"model.layers.0.mlp", "model.layers.0", "model.norm"},
+        Texts{"bert.encoder.layer.0.attention.output", "bert.encoder.layer.0.output",
+              "bert.encoder.layer.0", "bert.encoder.layer.0.intermediate"},
+        Texts{"0_query", "0_key"}, Texts{"a", "b", "c"}, Texts{}})
     EXPECT_EQ(recognised(named(names)), nullptr);
 }
 

@@ -4,6 +4,13 @@
 // A number behind a path may also be the name of a module ("mlp.0" of a Sequential). It is an
 // output where the path is a layer, a norm, attention or RoPE by its name, and has no tensor
 // itself.
+//
+// nnsight and others write what was asked of a module: "model.layers.3.output", also with a number
+// behind it. Where most names have that, the module is what stands before; BERT has a few modules
+// that are called so.
+//
+// Modules of Megatron give (output, bias or None): a number 0 that has no 1 beside it is the output
+// of any module that is known by its path.
 
 #include <algorithm>
 #include <set>
@@ -21,24 +28,67 @@ bool gives_tuples(std::string_view path) {
   return place.step == Role::layer_output || place.step == Role::attention || is_norm(place.step);
 }
 
-std::optional<int32_t> output_in(std::string_view& path) {
+// Takes ".output" or ".output.0" off; says which of several.
+bool take_output_word(std::string_view& path, std::optional<int32_t>& number) {
+  constexpr std::string_view kWord = ".output";
   std::string_view shorter = path;
-  const std::optional<int32_t> output = take_output(shorter);
-  if (!output || !gives_tuples(shorter)) return std::nullopt;
-  path = shorter;
-  return output;
+  const std::optional<int32_t> found = take_output(shorter);
+  if (!shorter.ends_with(kWord) || shorter.size() == kWord.size()) return false;
+  number = found;
+  path = shorter.substr(0, shorter.size() - kWord.size());
+  return true;
 }
 
 bool is_fact(const Tensor& tensor) { return fact_in(tensor, tensor.name) != RunFact::none; }
 
+// The names of a dump, and what their numbers mean.
+class Names {
+ public:
+  explicit Names(const Catalog& catalog) {
+    std::size_t results = 0, words = 0;
+    for (const Tensor& tensor : catalog.tensors) {
+      names_.insert(tensor.name);
+      std::string_view path = tensor.name;
+      std::optional<int32_t> number;
+      results += !is_fact(tensor);
+      words += take_output_word(path, number);
+    }
+    says_output_ = results > 0 && 4 * words >= 3 * results;
+  }
+
+  // Takes what tells the output off a path; says which it is, and whether there was anything.
+  bool take(std::string_view& path, std::optional<int32_t>& number) const {
+    if (says_output_ && take_output_word(path, number)) return true;
+    std::string_view shorter = path;
+    number = take_output(shorter);
+    if (!number || names_.contains(shorter)) return false;
+    if (!gives_tuples(shorter) && !(*number == 0 && gives_one(shorter))) return false;
+    path = shorter;
+    return true;
+  }
+
+ private:
+  bool gives_one(std::string_view path) const {
+    const Place place = read_place(path);
+    return place.known && place.layer >= 0 && place.parameter == Param::none &&
+           place.expert == Place::kNone && !names_.contains(std::string(path) + ".1");
+  }
+
+  std::set<std::string, std::less<>> names_;
+  bool says_output_ = false;
+};
+
 // Facts or tuples: without them the names are as they are compared.
 bool recognises(const Catalog& catalog) {
+  const Names names(catalog);
   std::size_t modules = 0, others = 0;
   for (const Tensor& tensor : catalog.tensors) {
     const Place place = read_place(tensor.name);
     if (place.parameter != Param::none) return false;
     std::string_view path = tensor.name;
-    const bool other = is_fact(tensor) || output_in(path).has_value();
+    std::optional<int32_t> number;
+    const bool taken = names.take(path, number);
+    const bool other = is_fact(tensor) || (taken && (number || read_place(path).known));
     modules += place.known || other;
     others += other;
   }
@@ -47,16 +97,18 @@ bool recognises(const Catalog& catalog) {
 
 Dump read(const Catalog& catalog) {
   Dump dump;
-  std::set<std::string_view> names;
-  for (const Tensor& tensor : catalog.tensors) names.insert(tensor.name);
+  const Names names(catalog);
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
-    std::string_view path = catalog.tensors[i].name;
-    Record record{.tensor = i, .path = std::string(path)};
+    const std::string& name = catalog.tensors[i].name;
+    Record record{.tensor = i, .path = name};
     record.order = static_cast<int64_t>(i);
-    record.fact = fact_in(catalog.tensors[i], path);
-    if (const auto output = output_in(path); output && !names.contains(path)) {
-      record.output = *output;
+    record.fact = fact_in(catalog.tensors[i], name);
+    std::string_view path = name;
+    std::optional<int32_t> number;
+    if (names.take(path, number)) {
+      record.output = number.value_or(Place::kNone);
       record.path = path;
+      if (!number) record.name = name;
     }
     dump.records.push_back(std::move(record));
   }

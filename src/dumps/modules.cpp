@@ -144,6 +144,7 @@ class Modules {
     const Record& normed = *module.outputs.at(0);
     const Record& stream = *module.outputs.at(1);
     keep(stream, stream_of(place), true);
+    items_.back().order = std::min(stream.order, normed.order);  // It is what is normed.
     keep(normed, std::string(module.path), false);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "tensor/reader.h"
 
@@ -37,7 +38,7 @@ struct Run {
 // A sequence ends where its length says, or where the next position does not follow.
 std::vector<Run> runs_of(const PassFacts& facts, uint64_t count) {
   std::vector<Run> runs;
-  const bool told = facts.positions.size() == count;
+  const bool told = facts.positions.size() >= count && !facts.positions.empty();
   const uint64_t all = std::accumulate(
       facts.lengths.begin(), facts.lengths.end(), uint64_t{0}, [](uint64_t sum, int64_t length) {
         return sum + static_cast<uint64_t>(std::max<int64_t>(0, length));
@@ -59,6 +60,17 @@ std::vector<Run> runs_of(const PassFacts& facts, uint64_t count) {
   return runs;
 }
 
+// CUDA graphs add rows behind the tokens, whose positions are 0. One such row may be a sequence of
+// one token; several behind longer sequences are padding.
+uint64_t padding_of(const PassFacts& facts) {
+  const std::vector<int64_t>& positions = facts.positions;
+  uint64_t zeros = 0;
+  while (zeros < positions.size() && positions[positions.size() - 1 - zeros] == 0) ++zeros;
+  if (!facts.lengths.empty() || zeros == positions.size()) return 0;
+  // The first of them starts a sequence where the one before it was its end.
+  return zeros > 1 ? zeros : 0;
+}
+
 struct Sequence {
   int64_t next = 0;   // The position that would continue it.
   int32_t pass = 0;   // That continued it last.
@@ -66,19 +78,33 @@ struct Sequence {
   std::vector<std::pair<Token, TokenRow>> tokens;
 };
 
+// One pass, and how many tokens it has.
+struct Tokens {
+  int32_t pass = 0;
+  const PassFacts* facts = nullptr;
+  uint64_t count = 0;
+
+  bool told() const { return facts->positions.size() >= count && !facts->positions.empty(); }
+};
+
 class Joining {
  public:
-  void add(int32_t pass, const PassFacts& facts, uint64_t count) {
-    const bool told = facts.positions.size() == count;
-    for (const Run& run : runs_of(facts, count)) {
-      Sequence& sequence = continued(run, pass, told);
+  // The passes of one step: several where processes share its tokens.
+  void add(const std::vector<Tokens>& step) {
+    std::vector<std::pair<Tokens, Run>> runs;
+    for (const Tokens& tokens : step)
+      for (const Run& run : runs_of(*tokens.facts, tokens.count)) runs.emplace_back(tokens, run);
+    if (step.size() > 1)
+      std::ranges::stable_sort(runs, {}, [](const auto& each) { return each.second.position; });
+    for (const auto& [tokens, run] : runs) {
+      Sequence& sequence = continued(run, tokens.pass, tokens.told());
       for (uint64_t i = 0; i < run.count; ++i) {
         const uint64_t row = run.first + i;
         Token token{0, static_cast<int32_t>(std::min<int64_t>(sequence.next++, INT32_MAX)), -1};
-        if (facts.ids.size() == count) token.id = facts.ids[row];
-        sequence.tokens.emplace_back(token, TokenRow{pass, row});
+        if (tokens.facts->ids.size() >= tokens.count) token.id = tokens.facts->ids[row];
+        sequence.tokens.emplace_back(token, TokenRow{tokens.pass, row});
       }
-      sequence.pass = pass;
+      sequence.pass = tokens.pass;
     }
   }
 
@@ -113,21 +139,42 @@ class Joining {
 RunTokens tokens_of(const std::map<int32_t, PassFacts>& passes) {
   RunTokens result;
   Joining joining;
+  std::vector<Tokens> step;
   for (const auto& [pass, facts] : passes) {
     const uint64_t told = std::max(facts.ids.size(), facts.positions.size());
-    const uint64_t count = std::min(told > 0 ? told : facts.rows, kTokensMax);
-    joining.add(pass, facts, count);
+    const uint64_t all = std::min(told > 0 ? told : facts.rows, kTokensMax);
+    const uint64_t count = all - std::min(all, padding_of(facts));
+    // The first share of a step starts it.
+    if (facts.share.index == 0) joining.add(std::exchange(step, {}));
+    step.push_back({pass, &facts, count});
     result.tokens_of[pass] = count;
     result.rows_of[pass] = facts.rows;
   }
+  joining.add(step);
   joining.write(result);
   return result;
+}
+
+void take_share(PassFacts& facts) {
+  const auto [index, count] = facts.share;
+  if (count < 2) return;
+  for (std::vector<int64_t>* list : {&facts.ids, &facts.positions}) {
+    const uint64_t pieces = 2 * static_cast<uint64_t>(count), size = list->size() / pieces;
+    if (facts.rows == 0 || list->size() != facts.rows * static_cast<uint64_t>(count)) continue;
+    if (list->size() % pieces != 0) continue;
+    std::vector<int64_t> own;
+    for (const uint64_t piece :
+         {static_cast<uint64_t>(index), pieces - 1 - static_cast<uint64_t>(index)})
+      for (uint64_t i = 0; i < size; ++i) own.push_back((*list)[piece * size + i]);
+    *list = std::move(own);
+  }
 }
 
 std::map<int32_t, PassFacts> facts_of(const Catalog& catalog, const Dump& dump) {
   std::map<int32_t, PassFacts> passes;
   for (const Record& record : dump.records) {
     PassFacts& facts = passes[record.pass];
+    facts.share = record.share;
     std::vector<int64_t>* list = record.fact == RunFact::ids         ? &facts.ids
                                  : record.fact == RunFact::positions ? &facts.positions
                                  : record.fact == RunFact::lengths   ? &facts.lengths

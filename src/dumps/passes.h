@@ -24,12 +24,21 @@ struct RunTokens {
 // What one pass tells of its tokens; lists that were not dumped are empty.
 struct PassFacts {
   std::vector<int64_t> ids, positions, lengths;
-  uint64_t rows = 0;  // Of its tensors, where nothing else tells how many tokens there are.
+  uint64_t rows = 0;      // Of its tensors, where nothing else tells how many tokens there are.
+  TokenShare share = {};  // Of the tokens of its step.
 };
 
+// Processes that share the tokens of a step each have the positions of their own, or those of all:
+// then the first of n has the first and the last of 2n pieces, the second those next to them, and
+// so on, so that all have as much to attend to ("zigzag").
+//
 // Chunks of a prompt and single tokens of decoding continue the sequence whose length they start
 // at; of several, the one that was continued last.
 RunTokens tokens_of(const std::map<int32_t, PassFacts>& passes);
+
+// Leaves a pass the ids and positions of its own share, where it has those of all. Its rows are
+// known.
+void take_share(PassFacts& facts);
 
 // Reads the facts of a dump.
 std::map<int32_t, PassFacts> facts_of(const Catalog& catalog, const Dump& dump);

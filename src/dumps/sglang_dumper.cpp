@@ -94,18 +94,47 @@ bool recognises(const Catalog& catalog) {
   return mostly(catalog, [](std::string_view name) { return parse(name).has_value(); });
 }
 
-// Which number of the tensor parallel ranks each file says it is of.
-std::map<std::string_view, int32_t> ranks_of(const Catalog& catalog) {
-  std::map<std::string_view, int32_t> ranks;
+// How the processes share the work, as each file says.
+struct Parallel {
+  std::optional<int32_t> tp_rank, tp_size, ep_rank, ep_size, cp_rank, cp_size;
+
+  // Of those that hold parts, or summands, of one tensor.
+  std::optional<int32_t> rank() const {
+    const bool experts_only = tp_size.value_or(1) < 2 && ep_size.value_or(1) > 1;
+    return experts_only && ep_rank ? ep_rank : tp_rank;
+  }
+
+  TokenShare share() const {
+    const int32_t count = cp_size.value_or(1), index = cp_rank.value_or(0);
+    return index < count && count <= kSharesMax ? TokenShare{index, count} : TokenShare{};
+  }
+  static constexpr int32_t kSharesMax = 1024;
+};
+
+using ParallelOf = std::map<std::string_view, Parallel>;  // By file.
+
+ParallelOf parallel_of(const Catalog& catalog) {
+  constexpr std::pair<std::string_view, std::optional<int32_t> Parallel::*> kNumbers[] = {
+      {"tp_rank", &Parallel::tp_rank}, {"tp_size", &Parallel::tp_size},
+      {"ep_rank", &Parallel::ep_rank}, {"ep_size", &Parallel::ep_size},
+      {"cp_rank", &Parallel::cp_rank}, {"cp_size", &Parallel::cp_size}};
+  ParallelOf result;
   for (const Tensor& tensor : catalog.tensors) {
     const std::optional<DumperName> name = parse(tensor.name);
-    if (!name || !name->key.ends_with("_parallel_info.tp_rank") || tensor.elements() != 1) continue;
+    if (!name || tensor.elements() != 1) continue;
+    const std::size_t info = name->key.rfind("_parallel_info.");
+    if (info == std::string_view::npos) continue;
+    const std::string_view key = name->key.substr(name->key.rfind('.') + 1);
+    const auto found =
+        std::ranges::find(kNumbers, key, [](const auto& each) { return each.first; });
+    if (found == std::end(kNumbers)) continue;
     const Result<Reader> reader = Reader::open(tensor.view);
     if (!reader.ok()) continue;
-    const double rank = reader.value().value(0);
-    if (rank >= 0 && rank < 1e6) ranks[name->file] = static_cast<int32_t>(rank);
+    const double number = reader.value().value(0);
+    if (number >= 0 && number < 1e6)
+      result[name->file].*(found->second) = static_cast<int32_t>(number);
   }
-  return ranks;
+  return result;
 }
 
 // "model.layers.0.mlp.output.1": the second output of a module.
@@ -157,7 +186,7 @@ Record record_of(const DumperName& name, std::size_t tensor, const Tensor& of) {
 
 Dump read(const Catalog& catalog) {
   Dump dump;
-  const std::map<std::string_view, int32_t> ranks = ranks_of(catalog);
+  const ParallelOf parallel = parallel_of(catalog);
   std::set<std::string_view> folders;
   for (const Tensor& tensor : catalog.tensors)
     if (const auto name = parse(tensor.name)) folders.insert(name->folder);
@@ -167,7 +196,14 @@ Dump read(const Catalog& catalog) {
     if (!name) continue;
     Record record = record_of(*name, i, catalog.tensors[i]);
     if (record.fact == RunFact::other) continue;
-    if (const auto rank = ranks.find(name->file); rank != ranks.end()) record.rank = rank->second;
+    if (const auto found = parallel.find(name->file); found != parallel.end()) {
+      record.rank = found->second.rank().value_or(record.rank);
+      record.share = found->second.share();
+      constexpr int32_t kStepsMax = INT32_MAX / Parallel::kSharesMax;
+      if (record.share.count > 1)  // A pass for each share.
+        record.pass =
+            std::min(record.pass, kStepsMax - 1) * Parallel::kSharesMax + record.share.index;
+    }
     if (folders.size() > 1) record.path = std::string(name->folder) + record.path;
     same[{record.rank, record.pass, record.path, record.output}].push_back(dump.records.size());
     dump.records.push_back(std::move(record));

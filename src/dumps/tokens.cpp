@@ -36,14 +36,28 @@ bool has_layers(const Catalog& catalog) {
   });
 }
 
-std::optional<Grid> grid_of(const Catalog& catalog) {
+// What tells tokens apart: the embedding, which is the input of the first layer, or else what that
+// layer makes of each token by itself.
+enum class Key : uint8_t { stream, norm, value };
+
+bool is_key(const Place& place, Key key) {
+  if (place.step == Role::embedding) return key == Key::stream;
+  if (place.layer != 0 || !place.known) return false;
+  return place.step == (key == Key::stream ? Role::layer_input
+                        : key == Key::norm ? Role::attention_norm
+                                           : Role::value);
+}
+
+std::optional<Grid> grid_of(const Catalog& catalog, Key key) {
   Grid grid;
   for (const Tensor& tensor : catalog.tensors) {
     const bool is_result = tensor.place.parameter == Param::none && tensor.fault.empty();
-    if (tensor.place.step != Role::embedding || !is_result || !tensor.shards.empty()) continue;
+    if (!is_key(tensor.place, key) || !is_result || tensor.tokens) continue;
     const Shape& shape = tensor.view.shape;
     if (shape.size() != 2 && shape.size() != 3) continue;
-    if (tensor.tokens) continue;
+    // All ranks have all of it, or there is no telling.
+    const auto same_shape = [&](const View& shard) { return shard.shape == shape; };
+    if (!std::ranges::all_of(tensor.shards, same_shape)) continue;
     grid.embedding = &tensor;
     grid.packed = shape.size() == 2;
     grid.batch = grid.packed ? 1 : shape[0];
@@ -181,7 +195,6 @@ View picked(const View& view, const std::vector<Piece>& pieces) {
 // The tensor with tokens first, all in one row; nothing where it has none.
 std::optional<View> by_tokens(const View& view, const Grid& grid) {
   const Shape& shape = view.shape;
-  if (view.terms != 1 && !grid.packed) return std::nullopt;
   if (grid.packed)
     return !shape.empty() && shape[0] == grid.length ? std::optional(view) : std::nullopt;
   View source = view;
@@ -284,21 +297,18 @@ std::optional<std::vector<Run>> runs_between(const Catalog& a, const Grid& grid_
                 grid_a.tokens(), grid_b.tokens());
 }
 
-// The pieces of a view's tokens that are in `wanted`; nothing where one is missing.
-std::optional<View> only(const Tensor& tensor, const Indexes& wanted, uint64_t count) {
-  View view = tensor.view;
-  if (!tensor.shards.empty() || view.shape.empty()) return std::nullopt;
-  if (!tensor.tokens && view.shape[0] == 1 && view.shape.size() > 2 && view.shape[1] == count)
+// The rows of a view whose tokens are `wanted`; nothing where one is missing. `held` are the tokens
+// of the view, all of the run where there is no list.
+std::optional<View> only(View view, const Indexes* held, const Indexes& wanted, uint64_t count) {
+  if (view.shape.empty()) return std::nullopt;
+  if (!held && view.shape[0] == 1 && view.shape.size() > 2 && view.shape[1] == count)
     view = squeezed(std::move(view), 0);
-  const uint64_t held = tensor.tokens ? tensor.tokens->size() : count;
-  if (view.shape[0] != held) return std::nullopt;
+  if (view.shape[0] != (held ? held->size() : count)) return std::nullopt;
   std::vector<Piece> pieces;
   for (const uint64_t token : wanted) {
     uint64_t row = token;
-    if (tensor.tokens)
-      row =
-          static_cast<uint64_t>(std::ranges::find(*tensor.tokens, token) - tensor.tokens->begin());
-    if (row >= held) return std::nullopt;
+    if (held) row = static_cast<uint64_t>(std::ranges::find(*held, token) - held->begin());
+    if (row >= view.shape[0]) return std::nullopt;
     if (!pieces.empty() && pieces.back().first + pieces.back().count == row)
       ++pieces.back().count;
     else
@@ -307,10 +317,39 @@ std::optional<View> only(const Tensor& tensor, const Indexes& wanted, uint64_t c
   return pieces.empty() ? std::nullopt : std::optional(picked(view, pieces));
 }
 
+std::optional<std::vector<View>> only(const std::vector<View>& views, const Tensor& of,
+                                      const Indexes& wanted, uint64_t count) {
+  std::vector<View> rows;
+  for (const View& view : views) {
+    std::optional<View> each = only(view, of.tokens.get(), wanted, count);
+    if (!each) return std::nullopt;
+    rows.push_back(std::move(*each));
+  }
+  return rows;
+}
+
+// Whether most results of a side have the tokens of a grid: one odd tensor tells nothing of others.
+bool is_shared(const Catalog& catalog, const Grid& grid) {
+  if (grid.tokens() == 0) return false;
+  std::size_t all = 0, fit = 0;
+  for (const Tensor& tensor : catalog.tensors) {
+    if (tensor.place.parameter != Param::none || !tensor.fault.empty()) continue;
+    ++all;
+    fit += by_tokens(tensor.view, grid) ? 1 : 0;
+  }
+  return 2 * fit > all;
+}
+
 }  // namespace
 
 void line_up_tokens(Catalog& a, Catalog& b, std::vector<std::string>& notes) {
-  const std::optional<Grid> grid_a = grid_of(a), grid_b = grid_of(b);
+  std::optional<Grid> grid_a, grid_b;
+  for (const Key key : {Key::stream, Key::norm, Key::value}) {
+    grid_a = grid_of(a, key), grid_b = grid_of(b, key);
+    if (!grid_a || !grid_b) continue;
+    if (key != Key::stream && !(is_shared(a, *grid_a) && is_shared(b, *grid_b))) return;
+    break;
+  }
   if (!grid_a || !grid_b) return;
   const uint64_t tokens_a = grid_a->tokens(), tokens_b = grid_b->tokens();
   if (tokens_a == tokens_b || tokens_a == 0 || tokens_b == 0) return;
@@ -329,17 +368,16 @@ void line_up_tokens(Catalog& a, Catalog& b, std::vector<std::string>& notes) {
                   common, tokens_a, tokens_b));
 }
 
-TokenViews common_tokens(const Tensor& a, const Tensor& b, uint64_t count) {
-  TokenViews views{a.view, b.view};
-  if (!a.tokens && !b.tokens) return views;
+void keep_common_tokens(const Tensor& a, const Tensor& b, uint64_t count, TokenViews& views) {
+  if (!a.tokens && !b.tokens) return;
   Indexes wanted;
   const Indexes& fewer = a.tokens ? *a.tokens : *b.tokens;
   for (const uint64_t token : fewer)
     if (!a.tokens || !b.tokens || std::ranges::find(*b.tokens, token) != b.tokens->end())
       wanted.push_back(token);
-  const std::optional<View> of_a = only(a, wanted, count), of_b = only(b, wanted, count);
-  if (of_a && of_b) views = {*of_a, *of_b};
-  return views;
+  std::optional<std::vector<View>> of_a = only(views.a, a, wanted, count);
+  std::optional<std::vector<View>> of_b = only(views.b, b, wanted, count);
+  if (of_a && of_b) views = {std::move(*of_a), std::move(*of_b)};
 }
 
 }  // namespace tensordiff

@@ -15,11 +15,13 @@ namespace tensordiff {
 // order of both. Dumps of the same tokens stay as they are. Says what was left out.
 void line_up_tokens(Catalog& a, Catalog& b, std::vector<std::string>& notes);
 
-// The rows of both views whose tokens both have, where one holds less than all `count` tokens of
-// the run (Tensor::tokens); the views as they are where the axes do not tell.
+// What the ranks of both sides hold of one pair.
 struct TokenViews {
-  View a, b;
+  std::vector<View> a, b;
 };
-TokenViews common_tokens(const Tensor& a, const Tensor& b, uint64_t count);
+
+// Keeps the rows whose tokens both have, where one holds less than all `count` tokens of the run
+// (Tensor::tokens); leaves the views as they are where the axes do not tell.
+void keep_common_tokens(const Tensor& a, const Tensor& b, uint64_t count, TokenViews& views);
 
 }  // namespace tensordiff

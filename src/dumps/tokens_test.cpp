@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "align/view.h"
 #include "naming/naming.h"
 #include "tensor/reader.h"
 #include "tensor/test_views.h"
@@ -48,6 +49,32 @@ TEST(Tokens, TheSameNumberOfTokensStaysAsItIs) {
   EXPECT_TRUE(notes.empty());
 }
 
+// The streams of layers come as two summands, and the embedding from all ranks.
+TEST(Tokens, SumsAndCopiesOfRanksAreLinedUp) {
+  Catalog padded = run_of({2, 3, 1}, {1, 2, 3, 99, 4, 5});
+  Catalog packed = run_of({5, 1}, {1, 2, 3, 4, 5});
+  packed.tensors[0].shards = {packed.tensors[0].view, packed.tensors[0].view};
+  packed.tensors[1].view =
+      summed(std::vector<View>{packed.tensors[1].view, packed.tensors[1].view});
+  padded.tensors[1].view =
+      summed(std::vector<View>{padded.tensors[1].view, padded.tensors[1].view});
+  std::vector<std::string> notes;
+  line_up_tokens(padded, packed, notes);
+  EXPECT_EQ(values_of(padded.tensors[1].view), (Rows{2, 4, 6, 8, 10}));
+  EXPECT_EQ(values_of(packed.tensors[1].view), (Rows{2, 4, 6, 8, 10}));
+}
+
+// Where the embedding was not dumped, the input of the first layer tells the same.
+TEST(Tokens, TheInputOfTheFirstLayerStandsForTheEmbedding) {
+  Catalog padded = run_of({2, 3, 1}, {1, 2, 3, 99, 4, 5});
+  Catalog packed = run_of({5, 1}, {1, 2, 3, 4, 5});
+  packed.tensors[0].name = "layers.0.layer_input";
+  read_places(packed);
+  std::vector<std::string> notes;
+  line_up_tokens(padded, packed, notes);
+  EXPECT_EQ(values_of(padded.tensors[1].view), (Rows{1, 2, 3, 4, 5}));
+}
+
 TEST(Tokens, OtherTokensAreNotLinedUp) {
   Catalog a = run_of({1, 3, 1}, {1, 2, 3});
   Catalog b = run_of({4, 1}, {5, 6, 7, 8});
@@ -61,9 +88,11 @@ TEST(Tokens, ATensorOfTheLastTokenIsComparedWithThatRow) {
   Tensor all{"lm_head", f32_view({1, 3, 2}, {1, 2, 3, 4, 5, 6}), ""};
   Tensor last{"logits", f32_view({1, 2}, {5, 6}), ""};
   last.tokens = std::make_shared<const std::vector<uint64_t>>(std::vector<uint64_t>{2});
-  const TokenViews views = common_tokens(all, last, 3);
-  EXPECT_EQ(values_of(views.a), (Rows{5, 6}));
-  EXPECT_EQ(views.a.shape, (Shape{1, 2}));
+  TokenViews views{{all.view}, {last.view, last.view}};  // On two ranks.
+  keep_common_tokens(all, last, 3, views);
+  EXPECT_EQ(values_of(views.a[0]), (Rows{5, 6}));
+  EXPECT_EQ(views.a[0].shape, (Shape{1, 2}));
+  EXPECT_EQ(views.b.size(), 2u);
 }
 
 }  // namespace

@@ -1,8 +1,12 @@
-// TransformerEngine's DumpTensors: tensor_dumps/rank_{r}/iter_{i:06d}/{layer}_{tensor}.pt with
-// {"high_precision": tensor}. Dots in the name of the layer are underscores.
+// TransformerEngine's DumpTensors: a file for each tensor with {"high_precision": tensor},
 //
-// "activation" is what the multiplication reads, so it is what the step before it gave: the norm of
-// linear_qkv and linear_fc1, the heads of linear_proj, the activation of linear_fc2.
+//   tensor_dumps/rank_{r}/{layer}_{tensor}_iter_{i:06d}.pt
+//   tensor_dumps/rank_{r}/iter_{i:06d}/{layer}_{tensor}.pt    in other versions
+//
+// Dots in the name of the layer are underscores. "activation" is what the multiplication reads, so
+// it is what the step before it gave: the norm of linear_qkv and linear_fc1, the heads of
+// linear_proj, the product of linear_fc2. TransformerLayer calls them layernorm_qkv, proj,
+// layernorm_mlp.fc1 and layernorm_mlp.fc2; Megatron has the first names.
 
 #include <array>
 
@@ -33,9 +37,15 @@ std::optional<EngineName> parse(std::string_view name) {
     if (const auto rank = number_after(part, "rank_")) found.rank = *rank;
     if (const auto iteration = number_after(part, "iter_")) found.iteration = *iteration;
   }
+  std::string_view file = parts.back();
+  if (const std::size_t at = file.rfind("_iter_"); at != std::string_view::npos)
+    if (const auto iteration = number_after(file.substr(at), "_iter_")) {
+      found.iteration = *iteration;
+      file = file.substr(0, at);
+    }
   for (const std::string_view tensor : kTensors)
-    if (parts.back().ends_with(tensor) && parts.back().size() > tensor.size()) {
-      found.layer = parts.back().substr(0, parts.back().size() - tensor.size());
+    if (file.ends_with(tensor) && file.size() > tensor.size()) {
+      found.layer = file.substr(0, file.size() - tensor.size());
       found.tensor = tensor.substr(1);
       return found;
     }
@@ -46,24 +56,39 @@ bool recognises(const Catalog& catalog) {
   return mostly(catalog, [](std::string_view name) { return parse(name).has_value(); });
 }
 
+uint64_t width_of(const Tensor& tensor) {
+  return tensor.view.shape.empty() ? 0 : tensor.view.shape.back();
+}
+
+// Whether the first projection of an MLP gives twice what the second reads: gate and up.
+bool is_gated(const Catalog& catalog) {
+  uint64_t given = 0, read = 0;
+  for (const Tensor& tensor : catalog.tensors) {
+    const std::optional<EngineName> name = parse(tensor.name);
+    if (!name) continue;
+    if (name->layer.ends_with("fc1") && name->tensor == "output") given = width_of(tensor);
+    if (name->layer.ends_with("fc2") && name->tensor == "activation") read = width_of(tensor);
+  }
+  return given == 0 || given == 2 * read;
+}
+
 // What the step before a multiplication is called in a layer.
-std::string_view step_before(std::string_view layer) {
+std::string_view step_before(std::string_view layer, bool gated) {
   constexpr std::pair<std::string_view, std::string_view> kSteps[] = {
-      {"linear_qkv", "input_layernorm"},
-      {"layernorm_qkv", "input_layernorm"},
-      {"linear_proj", "self_attn.attn"},
-      {"linear_fc1", "post_attention_layernorm"},
-      {"linear_fc2", "mlp.act_fn"}};
+      {"qkv", "input_layernorm"},
+      {"proj", "self_attn.attn"},
+      {"fc1", "post_attention_layernorm"},
+      {"fc2", "mlp.gated"}};
   for (const auto& [ending, step] : kSteps)
-    if (layer.ends_with(ending)) return step;
+    if (layer.ends_with(ending)) return step == "mlp.gated" && !gated ? "mlp.act" : step;
   return {};
 }
 
-std::string path_of(const EngineName& name) {
+std::string path_of(const EngineName& name, bool gated) {
   if (name.tensor == "output") return std::string(name.layer);
   if (name.tensor == "weight") return fmt::format("{}.weight", name.layer);
   const Place place = read_place(name.layer);
-  const std::string_view step = step_before(name.layer);
+  const std::string_view step = step_before(name.layer, gated);
   if (name.tensor == "activation" && !step.empty() && place.layer >= 0)
     return fmt::format("layers.{}.{}", place.layer, step);
   return fmt::format("{}.{}", name.layer, name.tensor);
@@ -71,10 +96,11 @@ std::string path_of(const EngineName& name) {
 
 Dump read(const Catalog& catalog) {
   Dump dump;
+  const bool gated = is_gated(catalog);
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
     const std::optional<EngineName> name = parse(catalog.tensors[i].name);
     if (!name) continue;
-    Record record{.tensor = i, .path = path_of(*name)};
+    Record record{.tensor = i, .path = path_of(*name, gated)};
     record.name = fmt::format("{}_{}", name->layer, name->tensor);
     record.rank = name->rank;
     record.pass = name->iteration;

@@ -4,8 +4,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
+#include "base/parallel.h"
 #include "base/text.h"
 #include "formats/detect.h"
 #include "formats/folder.h"
@@ -55,11 +57,15 @@ bool is_disguised(const ArchiveFile& file) {
   });
 }
 
+// Asked several times for each of many thousand files.
 bool is_known_extension(std::string_view extension) {
-  for (const Format* format : formats::kAll)
-    for (const std::string_view known : split(format->extensions, ' '))
-      if (lower(extension) == known) return true;
-  return false;
+  static const std::set<std::string_view> known = [] {
+    std::set<std::string_view> all;
+    for (const Format* format : formats::kAll)
+      for (const std::string_view each : split(format->extensions, ' ')) all.insert(each);
+    return all;
+  }();
+  return known.contains(extension) || known.contains(lower(extension));
 }
 
 // The paths of files turned into stems, all at once because they depend on each other.
@@ -141,12 +147,17 @@ class Collector {
 
   Result<Catalog> collect() {
     open_folders();
-    for (const ArchiveFile& file : files_) {
+    // All at once, since none needs another; what they hold is kept in the order of the files.
+    std::vector<std::optional<Opened>> opened(files_.size());
+    for_each_index(files_.size(), [&](std::size_t i) { opened[i] = open_file(files_[i]); });
+    if (called_off()) return Error("cancelled");
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      const ArchiveFile& file = files_[i];
       if (claimed_.contains(file.path)) continue;
       if (is_shard_index(file.path)) read_index(file);
       if (is_data_of_index(file.path)) continue;
       if (is_document(file.path)) catalog_.documents.push_back({file.path, file.source});
-      if (!is_passed_over(file.path) || is_disguised(file)) open_file(file);
+      if (opened[i]) keep(file.path, std::move(*opened[i]));
     }
     if (opened_.empty()) return nothing_readable();
     look_for_missing_parts();
@@ -190,20 +201,34 @@ class Collector {
     indexes_.push_back(std::move(index).value());
   }
 
-  void open_file(const ArchiveFile& file) {
-    const Limits limits = limits_inside(limits_, file.source.size(), file.packed);
-    const Input input{file.path, file.source, limits, depth_, sibling_of(file.path)};
+  // A file as far as it can be told by itself.
+  struct Opened {
+    Result<Catalog> catalog;
+    Severity severity = Severity::unreadable;  // Where it could not be opened.
+  };
+
+  // Nothing where it is no part of the model. Many threads may open a file each.
+  std::optional<Opened> open_file(const ArchiveFile& file) const {
+    if (claimed_.contains(file.path) || is_data_of_index(file.path)) return std::nullopt;
+    if (is_passed_over(file.path) && !is_disguised(file)) return std::nullopt;
+    // Held while it is opened, so that it is unpacked once.
     const Result<Bytes> bytes = file.source.open();
-    if (!bytes.ok()) return problem(file.path, bytes.error().message());
-    Result<Catalog> opened = open_input(input);
-    // What no reader knows, under a name that promises nothing, is no part of the model.
-    const bool foreign =
-        !is_known_extension(extension_of(file.path)) && !detect(bytes.value()).ok();
-    if (!opened.ok())
-      return problem(file.path, opened.error().message(),
-                     foreign ? Severity::note : Severity::unreadable);
-    if (!file.source.ready()) let_go(bytes.value(), file.source, opened.value());
-    keep(file.path, std::move(opened).value());
+    if (!bytes.ok()) return Opened{bytes.error()};
+    const Limits limits = limits_inside(limits_, file.source.size(), file.packed);
+    Opened opened{open_input({file.path, file.source, limits, depth_, sibling_of(file.path)})};
+    if (opened.catalog.ok()) {
+      if (!file.source.ready()) let_go(bytes.value(), file.source, opened.catalog.value());
+    } else if (!is_known_extension(extension_of(file.path)) && !detect(bytes.value()).ok()) {
+      // What no reader knows, under a name that promises nothing, is no part of the model.
+      opened.severity = Severity::note;
+    }
+    return opened;
+  }
+
+  void keep(const std::string& path, Opened opened) {
+    if (!opened.catalog.ok())
+      return problem(path, opened.catalog.error().message(), opened.severity);
+    keep(path, std::move(opened.catalog).value());
   }
 
   // The outermost first: an array of zarr may lie in a group, and is read with it.

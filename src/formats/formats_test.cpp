@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/base64.h"
 #include "formats/audit.h"
 #include "formats/format.h"
 #include "formats/tar_archive.h"
@@ -19,6 +20,28 @@ namespace tensordiff {
 namespace {
 
 using namespace test_files;
+
+// Two outputs of one run, as Polygraphy saves them.
+std::string polygraphy(const std::string& array) {
+  const std::string coded = base64(array);
+  return R"({"lst": [["onnxrt-runner-N0-11/17/26-10:00:00", [{"outputs": {"a": {"values": )"
+         R"({"array": ")" +
+         coded + R"(", "polygraphy_class": "ndarray"}, "polygraphy_class": "LazyArray"}, "b": )" +
+         R"({"array": ")" + coded + R"("}}, "runtime": 0.1}]]], "polygraphy_class": "RunResults"})";
+}
+
+// What llama.cpp prints of one tensor of [2, 8] and of one that is quantized.
+std::string eval_log() {
+  return "llama_model_loader: loaded\n"
+         "common_debug_cb_eval:             norm-0 = (f32)   RMS_NORM(embd{8, 2, 1, 1}, }) = "
+         "{8, 2, 1, 1}\n    [\n        [\n"
+         "            [      0.1000,      -0.2000,       0.3000,    ...,       0.4000,"
+         "       0.5000,       0.6000  ],\n"
+         "            [      1.1000,      -1.2000,       1.3000,    ...,       1.4000,"
+         "       1.5000,       1.6000  ],\n"
+         "        ],\n    ]\n    sum = 5.100000\n"
+         "common_debug_cb_eval:             k-0 = (q8_0)   CPY(x{8, 2, 1, 1}, }) = {8, 2, 1, 1}\n";
+}
 
 // A small good file of each format. Formats of one row each; a new format adds its own.
 std::string example_of(const Format& format) {
@@ -92,6 +115,16 @@ std::string example_of(const Format& format) {
       {"msgpack", [] { return read_file(data_path("../flax/chunked.msgpack")); }},
       {"hdf5", [] { return read_file(data_path("../hdf5/small.h5")); }},
       {"pickle", [] { return read_file(data_path("scalar.pkl")); }},
+      {"llama-logits",
+       [&] {
+         std::string file = "_logits_" + u32(4) + u32(2) + u32(1);
+         for (uint32_t token = 0; token < 4; ++token) file += u32(token);
+         return file + f32(0.5F) + f32(-8) + u16(0) + u16(16);
+       }},
+      {"log-probs",
+       [] { return std::string(R"({"log_probs": [-1.5, -2], "token_ids": [3, 4]})"); }},
+      {"polygraphy", [&] { return polygraphy(array); }},
+      {"eval-callback", [] { return eval_log(); }},
   };
   const auto found = made.find(format.name);
   return found == made.end() ? "" : found->second();
@@ -210,8 +243,10 @@ TEST(Seeds, OpenWithTheirFormat) {
 // Uncompressed tensors are read where they lie in the mapped file: nothing is copied.
 TEST(Formats, LeaveStoredTensorsInPlace) {
   for (const Format* format : formats::kAll) {
-    constexpr const Format* kMade[] = {&formats::gzip, &formats::zstd, &formats::xz,
-                                       &formats::bzip2, &formats::pickle};
+    constexpr const Format* kMade[] = {
+        &formats::gzip,          &formats::zstd,     &formats::xz,
+        &formats::bzip2,         &formats::pickle,   &formats::polygraphy,
+        &formats::eval_callback, &formats::log_probs};
     if (std::ranges::find(kMade, format) != std::end(kMade)) continue;
     const Bytes file = bytes_of(example_of(*format));
     Input input;

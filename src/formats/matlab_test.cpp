@@ -117,7 +117,7 @@ TEST(Matlab, ReadsSparseMatricesOfVersion4) {
     const Result<Reader> reader = Reader::open(tensor.view);
     if (!reader.ok()) return reader.error().message();
     std::vector<double> values(tensor.elements() * (is_complex(tensor.view.dtype) ? 2 : 1));
-    reader.value().values(0, tensor.elements(), values.data());
+    reader.value().components(0, tensor.elements(), values.data());
     std::string out;
     for (const double value : values) out += fmt::format("{:g} ", value);
     return out;

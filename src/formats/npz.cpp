@@ -1,5 +1,5 @@
 // npz: a zip of npy files, each named as its array. Zips of npy files in folders are dumps, not
-// npz.
+// npz; but no folder has a name that starts with a slash, as values of ONNX graphs have.
 
 #include <algorithm>
 
@@ -13,15 +13,17 @@ constexpr std::string_view kEnding = ".npy";
 
 bool is_npy(const ZipMember& member) { return member.name.ends_with(kEnding); }
 
-bool is_array(const ZipMember& member) {
-  return is_npy(member) && member.name.find('/') == std::string::npos;
-}
+bool is_in_folder(const ZipMember& member) { return member.name.find('/') != std::string::npos; }
+
+bool is_value(const ZipMember& member) { return member.name.starts_with('/'); }
 
 bool recognises(const Bytes& file) {
   if (!as_text(file.view).starts_with("PK\3\4")) return false;
   const Result<ZipArchive> zip = read_zip(file, {});
-  return zip.ok() && !zip.value().members.empty() &&
-         std::ranges::all_of(zip.value().members, is_array);
+  if (!zip.ok() || zip.value().members.empty()) return false;
+  const std::vector<ZipMember>& members = zip.value().members;
+  return std::ranges::all_of(members, is_npy) &&
+         (std::ranges::none_of(members, is_in_folder) || std::ranges::any_of(members, is_value));
 }
 
 // One array. What is wrong with it spoils only its own tensor.

@@ -171,7 +171,7 @@ bool read_all(const Catalog& catalog) {
     if (!tensor.fault.empty() || !reader.ok()) continue;
     const uint64_t count = std::min<uint64_t>(tensor.elements(), 65536);  // A shape may lie.
     for (uint64_t first = 0; first < count; first += kPiece)
-      reader.value().values(first, std::min(kPiece, count - first), values.data());
+      reader.value().components(first, std::min(kPiece, count - first), values.data());
   }
   return whole;
 }

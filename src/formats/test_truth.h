@@ -32,7 +32,7 @@ inline void expect_all(const std::filesystem::path& folder, const std::string& f
     const Result<Reader> reader = Reader::open(tensor.view);
     ASSERT_TRUE(reader.ok()) << what << ": " << reader.error().message();
     std::vector<double> values(tensor.elements() * (is_complex(tensor.view.dtype) ? 2 : 1));
-    reader.value().values(0, tensor.elements(), values.data());
+    reader.value().components(0, tensor.elements(), values.data());
     std::vector<double> wanted;
     for (const Json& value : expected.value["values"].array()) wanted.push_back(*value.number());
     EXPECT_EQ(values, wanted) << what;

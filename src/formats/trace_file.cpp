@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -28,31 +30,85 @@ Schema schema_of(const Json& trace) {
   return major == kVersion ? Schema::ours : Schema::newer;
 }
 
-// The names of all saved tensors of a result, which is a tree of {"t": id}, {"l": [...]} and
+// The numbers of all tensors of arguments or of a result: a tree of {"t": id}, {"l": [...]} and
 // {"d": {...}}. The reader of JSON limits its depth.
-void add_names(const Json& tree, const Json& tensors, std::vector<std::string>& names) {
-  if (const std::optional<uint64_t> id = tree["t"].u64()) {
-    const std::span<const Json> all = tensors.array();
-    const std::string_view name = *id < all.size() ? all[*id]["name"].string() : "";
-    if (!name.empty()) names.emplace_back(name);
-  }
-  for (const Json& each : tree["l"].array()) add_names(each, tensors, names);
-  for (const Json::Member& each : tree["d"].object()) add_names(each.value, tensors, names);
+void add_tensors(const Json& tree, uint64_t count, std::vector<std::size_t>& ids) {
+  if (const std::optional<uint64_t> id = tree["t"].u64(); id && *id < count) ids.push_back(*id);
+  for (const Json& each : tree["l"].array()) add_tensors(each, count, ids);
+  for (const Json::Member& each : tree["d"].object()) add_tensors(each.value, count, ids);
 }
 
-// Each name once, where it first appears.
-std::vector<std::string> order_in(const Json& trace) {
-  std::vector<std::pair<uint64_t, const Json*>> calls;
-  for (const Json& call : trace["calls"].array())
-    if (const std::optional<uint64_t> end = call["end"].u64()) calls.emplace_back(*end, &call);
-  std::ranges::stable_sort(calls, {}, &std::pair<uint64_t, const Json*>::first);
-  std::vector<std::string> names, order;
-  for (const auto& [end, call] : calls) add_names((*call)["out"], trace["tensors"], names);
-  std::unordered_map<std::string_view, bool> seen;
-  for (const std::string& name : names)
-    if (seen.try_emplace(name, true).second) order.push_back(name);
-  return order;
-}
+// The dataflow: which call made each tensor, from which others.
+class Dataflow {
+ public:
+  explicit Dataflow(const Json& trace)
+      : tensors_(trace["tensors"].array()), maker_(tensors_.size(), kNone) {
+    for (const Json& call : trace["calls"].array())
+      if (const std::optional<uint64_t> end = call["end"].u64()) calls_.emplace_back(*end, &call);
+    std::ranges::stable_sort(calls_, {}, &std::pair<uint64_t, const Json*>::first);
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      // What ends first made it; modules around that only hand it on.
+      std::vector<std::size_t> out;
+      add_tensors((*calls_[i].second)["out"], tensors_.size(), out);
+      for (const std::size_t id : out) {
+        if (maker_[id] != kNone) continue;
+        maker_[id] = i;
+        made_.push_back(id);
+      }
+    }
+  }
+
+  // Each name once, where it first appears.
+  std::vector<std::string> order() const {
+    std::vector<std::string> names;
+    std::unordered_set<std::string_view> seen;
+    for (const std::size_t id : made_)
+      if (!name_of(id).empty() && seen.insert(name_of(id)).second) names.emplace_back(name_of(id));
+    return names;
+  }
+
+  std::map<std::string, std::vector<std::string>> inputs() const {
+    std::map<std::string, std::vector<std::string>> found;
+    std::vector<std::size_t> visited(tensors_.size(), kNone);  // For which tensor, last.
+    for (const std::size_t id : made_)
+      if (!name_of(id).empty()) found.emplace(name_of(id), sources_of(id, visited));
+    return found;
+  }
+
+ private:
+  static constexpr std::size_t kNone = SIZE_MAX;
+
+  std::string_view name_of(std::size_t id) const { return tensors_[id]["name"].string(); }
+
+  // The nearest saved tensors on all ways back.
+  std::vector<std::string> sources_of(std::size_t id, std::vector<std::size_t>& visited) const {
+    std::vector<std::string> names;
+    std::vector<std::size_t> open = {id};
+    visited[id] = id;
+    while (!open.empty()) {
+      const std::size_t at = open.back();
+      open.pop_back();
+      if (at != id && !name_of(at).empty()) {
+        names.emplace_back(name_of(at));
+        continue;
+      }
+      if (maker_[at] == kNone) continue;
+      const Json& call = *calls_[maker_[at]].second;
+      std::vector<std::size_t> from;
+      for (const Json& each : call["args"].array()) add_tensors(each, tensors_.size(), from);
+      for (const Json::Member& each : call["kwargs"].object())
+        add_tensors(each.value, tensors_.size(), from);
+      for (const std::size_t source : from)
+        if (std::exchange(visited[source], id) != id) open.push_back(source);
+    }
+    return names;
+  }
+
+  std::span<const Json> tensors_;
+  std::vector<std::pair<uint64_t, const Json*>> calls_;  // By their ends.
+  std::vector<std::size_t> maker_;                       // Of each tensor; kNone: an input.
+  std::vector<std::size_t> made_;                        // Tensors in the order of their making.
+};
 
 // Tensors that the trace does not know keep their order, behind the others.
 void sort_tensors(const std::vector<std::string>& order, Catalog& catalog) {
@@ -69,7 +125,7 @@ void add_problem(Catalog& catalog, std::string message, Severity severity) {
 }
 
 void use_trace(const Json& trace, Catalog& catalog) {
-  sort_tensors(order_in(trace), catalog);
+  sort_tensors(Dataflow(trace).order(), catalog);
   if (trace["complete"].boolean() == false) {
     const std::string_view why = trace["errors"][0]["error"].string();
     add_problem(
@@ -110,13 +166,14 @@ void add_trace(const ByteSource& json, const Limits& limits, Catalog& catalog) {
   }
 }
 
-std::vector<std::string> recorded_order(const Catalog& catalog) {
+RecordedRun recorded_run(const Catalog& catalog) {
   if (!catalog.beside) return {};
   const Result<Bytes> bytes = catalog.beside(kFile);
   if (!bytes.ok() || bytes.value().view.size() > Limits().json_bytes_max) return {};
   const Result<Json> trace = Json::parse(as_text(bytes.value().view));
   if (!trace.ok() || schema_of(trace.value()) != Schema::ours) return {};
-  return order_in(trace.value());
+  const Dataflow flow(trace.value());
+  return {flow.order(), flow.inputs()};
 }
 
 }  // namespace tensordiff

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,12 @@ namespace tensordiff {
 // program is left alone.
 void add_trace(const ByteSource& json, const Limits& limits, Catalog& catalog);
 
-// The names of the tensors of a captured folder in the order in which they were computed; empty
-// where no trace says it.
-std::vector<std::string> recorded_order(const Catalog& catalog);
+// What the trace of a captured folder says of its tensors, by their names; empty without a trace.
+struct RecordedRun {
+  std::vector<std::string> order;  // In which they were computed.
+  // What each was computed from: the nearest tensors before it that were saved.
+  std::map<std::string, std::vector<std::string>> inputs;
+};
+RecordedRun recorded_run(const Catalog& catalog);
 
 }  // namespace tensordiff

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "formats/limits.h"
 
 namespace tensordiff {
@@ -64,17 +66,51 @@ TEST(TraceFile, KeepsTheOrderOfTheFileWhereTheTraceIsBroken) {
             "head layers.0 layers.0.mlp | trace.json: longer than 10 B: not read");
 }
 
+// What a trace says of the tensors of a folder: their order, and what each was made from.
+RecordedRun recorded(std::string_view json) {
+  Catalog catalog;
+  catalog.beside = [json](std::string_view name) -> Result<Bytes> {
+    EXPECT_EQ(name, "trace.json");
+    return Bytes{as_bytes(json), {}};
+  };
+  return recorded_run(catalog);
+}
+
 TEST(TraceFile, GivesTheRecordedOrder) {
   Catalog catalog;
-  EXPECT_TRUE(recorded_order(catalog).empty());
+  EXPECT_TRUE(recorded_run(catalog).order.empty());
   catalog.beside = [](std::string_view) -> Result<Bytes> { return Error("none"); };
-  EXPECT_TRUE(recorded_order(catalog).empty());
-  catalog.beside = [](std::string_view name) -> Result<Bytes> {
-    EXPECT_EQ(name, "trace.json");
-    return Bytes{as_bytes(kTrace), {}};
-  };
-  EXPECT_EQ(recorded_order(catalog),
-            (std::vector<std::string>{"layers.0.mlp", "layers.0", "head"}));
+  EXPECT_TRUE(recorded_run(catalog).order.empty());
+  EXPECT_EQ(recorded(kTrace).order, (std::vector<std::string>{"layers.0.mlp", "layers.0", "head"}));
+}
+
+// x -> norm -> (unsaved mul) -> mlp; layer = x + mlp: the module that hands it on made nothing.
+TEST(TraceFile, GivesTheNearestSavedInputs) {
+  const RecordedRun run = recorded(R"({"schema": "tensordiff.trace/1",
+    "tensors": [{"name": "x"}, {"name": "norm"}, {}, {"name": "mlp"}, {"name": "layer"}],
+    "calls": [
+      {"end": 0, "args": [], "out": {"t": 0}},
+      {"end": 1, "args": [{"t": 0}, {"p": "norm.weight"}], "out": {"t": 1}},
+      {"end": 2, "args": [{"l": [{"t": 1}]}], "kwargs": {"other": {"t": 1}}, "out": {"t": 2}},
+      {"end": 3, "args": [{"t": 2}], "out": {"t": 3}},
+      {"end": 4, "args": [{"t": 0}, {"t": 3}], "out": {"l": [{"t": 4}]}},
+      {"end": 5, "args": [{"t": 0}], "out": {"t": 4}}]})");
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(run.inputs.at("x"), Names());
+  EXPECT_EQ(run.inputs.at("norm"), Names{"x"});
+  EXPECT_EQ(run.inputs.at("mlp"), Names{"norm"});
+  Names of_layer = run.inputs.at("layer");
+  std::ranges::sort(of_layer);
+  EXPECT_EQ(of_layer, (Names{"mlp", "x"}));
+}
+
+// A broken trace may say that a tensor was made from itself, or from one that is not there.
+TEST(TraceFile, EndsInACircle) {
+  const RecordedRun run = recorded(R"({"schema": "tensordiff.trace/1",
+    "tensors": [{"name": "x"}, {}],
+    "calls": [{"end": 0, "args": [{"t": 1}, {"t": 9}], "out": {"t": 0}},
+              {"end": 1, "args": [{"t": 1}, {"t": 0}], "out": {"t": 1}}]})");
+  EXPECT_EQ(run.inputs.at("x"), std::vector<std::string>());
 }
 
 }  // namespace

@@ -299,7 +299,11 @@ void report_gaps(ByteView file, const Directory& directory, std::vector<Entry> e
 // Why an entry is no member to be read at all; empty when it is one.
 std::string_view left_out_because(const Entry& entry) {
   if (entry.is_link()) return "a symbolic link: not followed";
-  return member_name_fault(entry.name);
+  // numpy names members as the arrays are called: "/model/layers.0/Add_output_0.npy" is a value of
+  // an ONNX graph. It is no path to us.
+  std::string_view name = entry.name;
+  if (name.starts_with('/') && name.ends_with(".npy")) name.remove_prefix(1);
+  return member_name_fault(name);
 }
 
 }  // namespace

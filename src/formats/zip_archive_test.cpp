@@ -233,6 +233,7 @@ TEST(ZipArchive, SaysWhatItLeavesOut) {
   EXPECT_EQ(only_problem(stored("../x", "")), "its name climbs out of the archive with '..'");
   EXPECT_EQ(only_problem(stored("a/../x", "")), "its name climbs out of the archive with '..'");
   EXPECT_EQ(only_problem(stored("/x", "")), "its name is an absolute path");
+  EXPECT_EQ(only_problem(stored("//x.npy", "")), "its name is an absolute path");
   EXPECT_EQ(only_problem(stored("C:x", "")), "its name starts with a drive letter");
   EXPECT_EQ(only_problem(stored("a\\x", "")), "its name contains a backslash");
   EXPECT_EQ(only_problem(stored(std::string("a\0b", 3), "")), "its name contains a NUL");

@@ -146,9 +146,10 @@ PairOperands operands_of(const Sides& sides, const Pair& which) {
   // A tensor that has some tokens only, as logits of the last one, is compared with these.
   if (!is_part && (a.tokens || b.tokens)) {
     const uint64_t count = std::max(sides.a.tokens.size(), sides.b.tokens.size());
-    TokenViews views = common_tokens(a, b, count);
-    if (a.shards.empty()) operands.a.shards = {std::move(views.a)};
-    if (b.shards.empty()) operands.b.shards = {std::move(views.b)};
+    TokenViews views{operands.a.shards, operands.b.shards};
+    keep_common_tokens(a, b, count, views);
+    operands.a.shards = std::move(views.a);
+    operands.b.shards = std::move(views.b);
   }
   return operands;
 }

@@ -1,6 +1,8 @@
 #include "match/checkpoint.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 namespace tensordiff {
 namespace {
@@ -23,10 +25,25 @@ bool holds_results(const Catalog& catalog) {
   return !catalog.layout.empty() || 2 * static_cast<std::size_t>(count) >= catalog.tensors.size();
 }
 
+// Whether something was dumped of a module and of one inside it: "layer.0" and "layer.0.dense". A
+// module has no parameter of its own name, so that no checkpoint has both.
+bool holds_modules(const Catalog& catalog) {
+  std::set<std::string_view> names;
+  for (const Tensor& tensor : catalog.tensors) names.insert(tensor.name);
+  return std::ranges::any_of(names, [&](std::string_view name) {
+    for (std::size_t end = name.rfind('.'); end != std::string_view::npos && end > 0;
+         end = name.rfind('.', end - 1))
+      if (names.contains(name.substr(0, end))) return true;
+    return false;
+  });
+}
+
 }  // namespace
 
 bool are_dumps(const Catalog& a, const Catalog& b) {
-  return holds_results(a) && holds_results(b) && !are_checkpoints(a, b);
+  if (are_checkpoints(a, b)) return false;
+  // What is compared with results of modules is one, whatever its name.
+  return (holds_results(a) && holds_results(b)) || holds_modules(a) || holds_modules(b);
 }
 
 bool is_weight(const Tensor& tensor) {

@@ -37,7 +37,7 @@ bool for_each_value(const View& view, See see) {
   const uint64_t count = view.elements();
   for (uint64_t first = 0; first < count; first += kPiece) {
     const std::size_t piece = std::min<uint64_t>(kPiece, count - first);
-    reader.value().values(first, piece, values.data());
+    reader.value().components(first, piece, values.data());
     for (std::size_t i = 0; i < piece * parts; ++i) see(values[i], first + i / parts);
   }
   return reader.value().intact();

@@ -34,6 +34,7 @@ class Dialect {
     if (!is_after_attention(place)) roles_.set(static_cast<std::size_t>(place.step));
     (is_after_self_attention(place) ? after_self_ : after_) |= is_after_attention(place);
     if (!place.known) return;
+    c_attn_ |= place.spelling == "attn.c.attn";
     ++known_;
     parameters_ += place.parameter != Param::none;
     experts_ |= place.expert != Place::kNone;
@@ -49,6 +50,8 @@ class Dialect {
     if (is_gate_of_mlp(place) && experts_ && place.expert == Place::kNone)
       place.step = Role::router;
     if (place.spelling == "mlp.act.fn" && has(Role::gate_up)) place.step = Role::gated;
+    // LitGPT's fused projection; where GPT-2's has its own name, what attention itself gives.
+    if (place.spelling == "attn.attn" && c_attn_) place.step = Role::attention_heads;
     if (place.known && place.parameter == Param::none && 2 * parameters_ > known_)
       place.parameter = Param::weight;
   }
@@ -57,7 +60,7 @@ class Dialect {
   bool has(Role role) const { return roles_[static_cast<std::size_t>(role)]; }
 
   std::size_t known_ = 0, parameters_ = 0;
-  bool experts_ = false, after_ = false, after_self_ = false;
+  bool experts_ = false, after_ = false, after_self_ = false, c_attn_ = false;
   std::bitset<kRoles> roles_;
 };
 

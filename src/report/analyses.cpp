@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "report/table.h"
+#include "report/text_chart.h"
 
 namespace tensordiff {
 namespace {
@@ -53,21 +54,57 @@ void write_chart(JsonWriter& json, const Chart& chart) {
   json.end_array().end_object();
 }
 
+// Sentences: they are wrapped below their row where there is no room beside it.
+bool is_sentence(const Listing& list, std::size_t column) {
+  for (const std::vector<Datum>& row : list.rows)
+    if (const auto* text = std::get_if<std::string>(&row[column].value))
+      if (text->find(' ') != std::string::npos) return true;
+  return false;
+}
+
+std::size_t width_of(const Listing& list, std::size_t column, std::size_t rows) {
+  std::size_t width = columns(list.columns[column]);
+  for (std::size_t row = 0; row < rows; ++row)
+    width = std::max(width, columns(printable(datum_text(list.rows[row][column]))));
+  return width + 2;
+}
+
+// Which columns of sentences stand below their rows: the last ones, until the others fit.
+std::vector<bool> columns_below(const Listing& list, std::size_t rows, std::size_t width) {
+  std::vector<bool> below(list.columns.size());
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < below.size(); ++i) total += width_of(list, i, rows);
+  for (std::size_t i = below.size(); i-- > 1 && total > width;) {
+    if (!is_sentence(list, i)) continue;
+    below[i] = true;
+    total -= width_of(list, i, rows);
+  }
+  return below;
+}
+
 std::string list_text(const Listing& list, const Style& style, std::size_t rows_max,
                       std::size_t width) {
   if (list.rows.empty()) return "";
+  const std::size_t count = std::min(rows_max, list.rows.size());
+  const std::vector<bool> below = columns_below(list, count, width);
   std::vector<Column> columns;
   for (std::size_t i = 0; i < list.columns.size(); ++i) {
     const bool text = std::holds_alternative<std::string>(list.rows[0][i].value);
-    columns.push_back(
-        {list.columns[i], text ? Column::Side::left : Column::Side::right, static_cast<int>(i)});
+    if (!below[i])
+      columns.push_back(
+          {list.columns[i], text ? Column::Side::left : Column::Side::right, static_cast<int>(i)});
   }
   Table table(std::move(columns));
-  const std::size_t count = std::min(rows_max, list.rows.size());
   for (std::size_t row = 0; row < count; ++row) {
     std::vector<Cell> cells;
-    for (const Datum& datum : list.rows[row]) cells.push_back({printable(datum_text(datum))});
-    table.add(std::move(cells));
+    std::vector<std::string> remarks;
+    for (std::size_t i = 0; i < list.columns.size(); ++i) {
+      const std::string text = printable(datum_text(list.rows[row][i]), 1000);
+      if (!below[i]) cells.push_back({text});
+      if (below[i] && !text.empty() && list.rows[row][i] != Datum())
+        remarks.push_back(wrapped(text, width > 16 ? width - 6 : 10, "      "));
+    }
+    table.add(std::move(cells), std::move(remarks));
   }
   std::string out = table.render(style, width);
   if (list.rows_in_all > count)
@@ -117,6 +154,7 @@ std::string alarm_lines(const std::vector<Answer>& answers, const Style& style) 
 std::string answers_text(const std::vector<Answer>& answers, const Style& style,
                          std::size_t rows_max, std::size_t width) {
   std::string out;
+  const std::size_t text_width = width > 24 ? width - 11 : 13;
   for (const Answer& answer : answers) {
     out += "\n" + style(Tone::bold, answer.name) + "\n";
     for (const Field& field : answer.fields)
@@ -125,10 +163,13 @@ std::string answers_text(const std::vector<Answer>& answers, const Style& style,
     if (answer.alarm)
       out += fmt::format("  {}  {}\n", style(Tone::bad, "alarm"), printable(*answer.alarm, 1000));
     for (const std::string& what : answer.missing)
-      out += fmt::format("  {}  {}\n", style(Tone::trouble, "missing"), printable(what, 1000));
+      out += fmt::format("  {}  {}\n", style(Tone::trouble, "missing"),
+                         wrapped(printable(what, 1000), text_width, "           "));
     for (const std::string& note : answer.notes)
-      out += fmt::format("  {}  {}\n", style(Tone::dim, "note"), printable(note, 1000));
+      out += fmt::format("  {}  {}\n", style(Tone::dim, "note"),
+                         wrapped(printable(note, 1000), text_width, "        "));
     for (const Listing& list : answer.lists) out += list_text(list, style, rows_max, width);
+    for (const Chart& chart : answer.charts) out += chart_text(chart, style, width);
   }
   return out;
 }

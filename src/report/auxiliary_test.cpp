@@ -29,10 +29,10 @@ TEST(ListAuxiliary, TakesWhatIsNoWeightOutOfTheLists) {
             (std::vector<std::string>{"B: 1 weight was dequantised from int4 (AWQ, groups of 2)",
                                       "only in A, and no weight: counter (2)"}));
   report.summary = summarise(report);
-  EXPECT_EQ(report.summary.verdict, "different");
+  EXPECT_EQ(report.summary.verdict, Conclusion::different);
   report.only_a.clear();
   report.pairs.push_back(sample_pair(0, "w", Status::identical));
-  EXPECT_EQ(summarise(report).verdict, "same");
+  EXPECT_EQ(summarise(report).verdict, Conclusion::same);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "report/divergence_text.h"
+#include "report/wire.h"
 #include "report/wording.h"
 
 namespace tensordiff {
@@ -25,8 +26,10 @@ bool differs(std::string_view status) {
 
 Result<Baseline> Baseline::parse(std::string_view text) {
   const Json json = TRY(Json::parse(text));
-  if (json["schema"].string() != "tensordiff.report/1")
-    return Error("not a result of -o report: its schema is not tensordiff.report/1");
+  // What is read here was the same in both.
+  const std::string_view schema = json["schema"].string();
+  if (schema != wire::kSchema && schema != "tensordiff.report/1")
+    return Error("not a result of -o report: its schema is not {}", wire::kSchema);
   Baseline baseline;
   for (const Json& pair : json["pairs"].array()) {
     Row& row = baseline.rows_[key_of(pair["name_a"].string(), pair["name_b"].string())];

@@ -25,14 +25,14 @@ TEST(Baseline, HoldsForTheSameResult) {
   EXPECT_TRUE(report.baseline->holds());
   EXPECT_EQ(report.baseline->known, 4U);  // off, odd, gone, new
   EXPECT_EQ(report.baseline->gone, 0U);
-  EXPECT_EQ(report.summary.verdict, "known");
+  EXPECT_EQ(report.summary.verdict, Conclusion::known);
 }
 
 TEST(Baseline, TellsOneStoryInEveryOutput) {
   Report report = readable_report();
   baseline_of(report).judge(report);
   EXPECT_TRUE(
-      renderers::text.render(report, {.brief = true}).starts_with("known differences only"));
+      renderers::text.render(report, {.brief = true}).starts_with("KNOWN DIFFERENCES ONLY"));
   EXPECT_NE(renderers::markdown.render(report, {}).find("known differences only"),
             std::string::npos);
   const std::string junit = renderers::junit.render(report, {});
@@ -41,7 +41,7 @@ TEST(Baseline, TellsOneStoryInEveryOutput) {
 
   report.only_b.push_back({{"newer", DType::f32, {1}, ""}});
   baseline_of(readable_report()).judge(report);
-  EXPECT_EQ(report.summary.verdict, "different");
+  EXPECT_EQ(report.summary.verdict, Conclusion::different);
   const std::string worse = renderers::junit.render(report, {});
   EXPECT_NE(worse.find("failures=\"1\" errors=\"0\" skipped=\"4\""), std::string::npos) << worse;
 }
@@ -49,7 +49,7 @@ TEST(Baseline, TellsOneStoryInEveryOutput) {
 TEST(Baseline, KnowsNothingThatCannotBeRead) {
   Report report = sample_report();
   baseline_of(report).judge(report);
-  EXPECT_EQ(report.summary.verdict, "trouble");
+  EXPECT_EQ(report.summary.verdict, Conclusion::trouble);
   EXPECT_FALSE(report.pairs[4].novelty);
   EXPECT_NE(renderers::junit.render(report, {}).find("errors=\"1\""), std::string::npos);
 }
@@ -80,7 +80,7 @@ TEST(Baseline, CountsNanAsGrowth) {
 
 TEST(Baseline, RefusesOtherFiles) {
   EXPECT_EQ(Baseline::parse("[]").error().message(),
-            "not a result of -o report: its schema is not tensordiff.report/1");
+            "not a result of -o report: its schema is not tensordiff.report/2");
   EXPECT_FALSE(Baseline::parse("{").ok());
 }
 

@@ -19,18 +19,19 @@ namespace {
 
 constexpr std::size_t kBarsMax = 20;
 
-struct Counts {
-  // The worst first.
-  static constexpr std::string_view kVerdicts[] = {"trouble",      "different", "known",
-                                                   "shapes_match", "close",     "same"};
-  uint64_t by_verdict[std::size(kVerdicts)] = {};
+struct Count {
+  Conclusion verdict;
+  uint64_t rows;
 };
 
-Counts count(const std::vector<BatchRow>& rows) {
-  Counts counts;
-  for (const BatchRow& row : rows)
-    for (std::size_t i = 0; i < std::size(counts.by_verdict); ++i)
-      counts.by_verdict[i] += row.verdict == Counts::kVerdicts[i] ? 1 : 0;
+// Of each verdict, the worst first.
+std::vector<Count> count(const std::vector<BatchRow>& rows) {
+  std::vector<Count> counts;
+  for (std::size_t i = kConclusions; i-- > 0;) {
+    const auto verdict = static_cast<Conclusion>(i);
+    counts.push_back(
+        {verdict, static_cast<uint64_t>(std::ranges::count(rows, verdict, &BatchRow::verdict))});
+  }
   return counts;
 }
 
@@ -39,24 +40,20 @@ std::string about(const BatchRow& row) {
   return row.divergence + "; " + row.message;
 }
 
-std::string verdict_of(const std::vector<BatchRow>& rows) {
-  const Counts counts = count(rows);
-  for (std::size_t i = 0; i < std::size(counts.by_verdict); ++i)
-    if (counts.by_verdict[i] > 0) return std::string(Counts::kVerdicts[i]);
-  return "same";
+Conclusion worst_of(const std::vector<BatchRow>& rows) {
+  Conclusion worst = Conclusion::same;
+  for (const BatchRow& row : rows) worst = std::max(worst, row.verdict);
+  return worst;
 }
 
 std::string text_of(const std::vector<BatchRow>& rows, const RenderOptions& options) {
   using enum Column::Side;
   const Style style(options.color);
-  const Counts counts = count(rows);
   std::string list;
-  for (std::size_t i = 0; i < std::size(counts.by_verdict); ++i) {
-    if (counts.by_verdict[i] == 0) continue;
-    const std::string_view verdict = Counts::kVerdicts[i];
+  for (const auto& [verdict, found] : count(rows)) {
+    if (found == 0) continue;
     list += list.empty() ? "" : ", ";
-    list += style(tone_of_verdict(verdict),
-                  fmt::format("{} {}", counts.by_verdict[i], verdict_text(verdict)));
+    list += style(tone_of(verdict), fmt::format("{} {}", found, verdict_text(verdict)));
   }
   std::string out = fmt::format("{}: {}\n", counted(rows.size(), "comparison"), list);
   if (options.brief) return out;
@@ -70,7 +67,7 @@ std::string text_of(const std::vector<BatchRow>& rows, const RenderOptions& opti
     std::vector<std::string> remarks;
     if (!about(row).empty()) remarks.push_back(printable(about(row), 1000));
     table.add({{printable(row.name)},
-               {row.verdict, tone_of_verdict(row.verdict)},
+               {std::string(name_of(row.verdict)), tone_of(row.verdict)},
                {human_count(row.pairs)},
                {human_count(row.different)},
                {human_count(row.unpaired)},
@@ -81,12 +78,10 @@ std::string text_of(const std::vector<BatchRow>& rows, const RenderOptions& opti
 }
 
 std::string json_of(const std::vector<BatchRow>& rows) {
-  const Counts counts = count(rows);
   JsonWriter json(JsonWriter::Style::indented);
   json.begin_object().member("schema", "tensordiff.batch/1").key("summary").begin_object();
   json.member("runs", uint64_t{rows.size()});
-  for (std::size_t i = 0; i < std::size(counts.by_verdict); ++i)
-    json.member(Counts::kVerdicts[i], counts.by_verdict[i]);
+  for (const auto& [verdict, found] : count(rows)) json.member(name_of(verdict), found);
   json.member("exit", worst_exit(rows)).end_object().key("runs").begin_array();
   for (const BatchRow& row : rows) write_row(json, row);
   json.end_array().end_object();
@@ -97,7 +92,8 @@ std::string csv_of(const std::vector<BatchRow>& rows) {
   std::string out = "name,a,b,verdict,exit,pairs,different,unpaired,worst_rel_l2,about\n";
   for (const BatchRow& row : rows) {
     CsvRow line;
-    line.text(row.name).text(row.a).text(row.b).field(row.verdict).field(int64_t{row.status});
+    line.text(row.name).text(row.a).text(row.b).field(name_of(row.verdict));
+    line.field(int64_t{row.status});
     line.field(row.pairs).field(row.different).field(row.unpaired).field(row.worst);
     out += line.text(about(row)).take();
   }
@@ -110,7 +106,7 @@ std::string junit_of(const std::vector<BatchRow>& rows) {
     JunitCase test{"batch", row.name};
     if (row.status == 1) test.outcome = JunitCase::Outcome::failed;
     if (row.status == 2) test.outcome = JunitCase::Outcome::error;
-    test.message = about(row).empty() ? row.verdict : about(row);
+    test.message = about(row).empty() ? std::string(name_of(row.verdict)) : about(row);
     test.details = fmt::format("a = {}\nb = {}\n{} of {} different, {} unpaired\n",
                                printable(row.a, 1000), printable(row.b, 1000), row.different,
                                counted(row.pairs, "pair"), row.unpaired);
@@ -122,20 +118,17 @@ std::string junit_of(const std::vector<BatchRow>& rows) {
 doc::Document document_of(const std::vector<BatchRow>& rows) {
   doc::Document document;
   document.title = counted(rows.size(), "comparison");
-  document.verdict = verdict_of(rows);
-  document.look = look_of_verdict(document.verdict);
-  const Counts counts = count(rows);
+  document.verdict = name_of(worst_of(rows));
+  document.look = look_of(worst_of(rows));
   doc::Tiles tiles;
-  for (std::size_t i = 0; i < std::size(counts.by_verdict); ++i)
-    if (counts.by_verdict[i] > 0)
-      tiles.tiles.push_back({std::string(Counts::kVerdicts[i]), human_count(counts.by_verdict[i]),
-                             look_of_verdict(Counts::kVerdicts[i])});
+  for (const auto& [verdict, found] : count(rows))
+    if (found > 0)
+      tiles.tiles.push_back({std::string(name_of(verdict)), human_count(found), look_of(verdict)});
   document.blocks.emplace_back(std::move(tiles));
 
   std::vector<ChartPoint> bars;
   for (const BatchRow& row : rows)
-    if (row.worst && *row.worst > 0)
-      bars.push_back({row.name, row.worst, look_of_verdict(row.verdict)});
+    if (row.worst && *row.worst > 0) bars.push_back({row.name, row.worst, look_of(row.verdict)});
   std::ranges::stable_sort(bars, std::greater(), [](const ChartPoint& bar) { return *bar.value; });
   if (bars.size() > kBarsMax) bars.resize(kBarsMax);
   if (bars.size() > 1)
@@ -155,7 +148,7 @@ doc::Document document_of(const std::vector<BatchRow>& rows) {
   };
   for (const BatchRow& row : rows)
     table.rows.push_back({{row.name, doc::Look::plain, true},
-                          {row.verdict, look_of_verdict(row.verdict)},
+                          {std::string(name_of(row.verdict)), look_of(row.verdict)},
                           number(row.pairs),
                           number(row.different),
                           number(row.unpaired),
@@ -195,7 +188,9 @@ BatchRow batch_row(const Report& report) {
 
 void write_row(JsonWriter& json, const BatchRow& row) {
   json.begin_object().member("name", row.name).member("a", row.a).member("b", row.b);
-  json.member("verdict", row.verdict).member("exit", row.status).member("pairs", row.pairs);
+  json.member("verdict", name_of(row.verdict))
+      .member("exit", row.status)
+      .member("pairs", row.pairs);
   json.member("different", row.different).member("unpaired", row.unpaired);
   json.member("worst_rel_l2", row.worst).member("divergence", row.divergence);
   json.member("message", row.message).end_object();
@@ -206,7 +201,8 @@ Result<BatchRow> read_row(const Json& json) {
   row.name = json["name"].string();
   row.a = json["a"].string();
   row.b = json["b"].string();
-  row.verdict = json["verdict"].string();
+  const std::optional<Conclusion> verdict = conclusion_named(json["verdict"].string());
+  row.verdict = verdict.value_or(Conclusion::trouble);
   row.status = static_cast<int>(json["exit"].u64().value_or(2));
   row.pairs = json["pairs"].u64().value_or(0);
   row.different = json["different"].u64().value_or(0);
@@ -215,7 +211,7 @@ Result<BatchRow> read_row(const Json& json) {
   if (json["worst_rel_l2"].string() == "inf") row.worst = HUGE_VAL;
   row.divergence = json["divergence"].string();
   row.message = json["message"].string();
-  if (row.verdict.empty() || row.status > 2) return Error("not the row of a batch");
+  if (!verdict || row.status > 2) return Error("not the row of a batch");
   return row;
 }
 

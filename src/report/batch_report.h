@@ -16,8 +16,8 @@ namespace tensordiff {
 struct BatchRow {
   std::string name;
   std::string a, b;
-  std::string verdict;  // As of a report; "trouble" where it could not be made.
-  int status = 0;       // 0, 1 or 2, as the program exits.
+  Conclusion verdict = Conclusion::trouble;  // Trouble where no report could be made.
+  int status = 0;                            // 0, 1 or 2, as the program exits.
   uint64_t pairs = 0, different = 0, unpaired = 0;
   std::optional<double> worst;  // The largest relative L2 error.
   std::string divergence;       // Where the two part, and why; empty for nowhere.

@@ -14,19 +14,19 @@ std::vector<BatchRow> sample() {
   good.name = "seven";
   good.a = "ref/7.pt";
   good.b = "new/7.pt";
-  good.verdict = "same";
+  good.verdict = Conclusion::same;
   good.pairs = 12;
   good.worst = 0;
   BatchRow bad = good;
   bad.name = "<eight>";
-  bad.verdict = "different";
+  bad.verdict = Conclusion::different;
   bad.status = 1;
   bad.different = 3;
   bad.worst = std::numeric_limits<double>::infinity();
   bad.divergence = "in layer 1 at query: scale: b = 2 × a";
   BatchRow ugly = good;
   ugly.name = "nine";
-  ugly.verdict = "trouble";
+  ugly.verdict = Conclusion::trouble;
   ugly.status = 2;
   ugly.worst.reset();
   ugly.message = "new/9.pt: No such file or directory";
@@ -36,7 +36,7 @@ std::vector<BatchRow> sample() {
 TEST(BatchRow, SumsUpAReport) {
   Report report = sample_report();
   const BatchRow row = batch_row(report);
-  EXPECT_EQ(row.verdict, "trouble");
+  EXPECT_EQ(row.verdict, Conclusion::trouble);
   EXPECT_EQ(row.pairs, 5U);
   EXPECT_EQ(row.different, 3U);
   EXPECT_EQ(row.unpaired, 2U);

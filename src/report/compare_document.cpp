@@ -11,6 +11,7 @@
 #include "report/answer_blocks.h"
 #include "report/chart.h"
 #include "report/divergence_text.h"
+#include "report/logits_report.h"
 #include "report/review.h"
 #include "report/selection.h"
 #include "report/wording.h"
@@ -53,7 +54,7 @@ void add_summary(const Report& report, doc::Document& document) {
   document.blocks.emplace_back(std::move(tiles));
   if (!summary.caveat.empty())
     document.blocks.emplace_back(
-        doc::Callout{summary.verdict == "trouble" ? Look::trouble : Look::plain,
+        doc::Callout{summary.verdict == Conclusion::trouble ? Look::trouble : Look::plain,
                      capitalised(summary.caveat),
                      "",
                      {}});
@@ -299,6 +300,14 @@ void add_inputs(const Report& report, doc::Document& document) {
   if (!remarks.items.empty()) document.blocks.emplace_back(std::move(remarks));
 }
 
+void add_predictions(const Report& report, doc::Document& document) {
+  if (!report.logits) return;
+  doc::Document predictions = logits_document(*report.logits);
+  document.blocks.emplace_back(doc::Heading{"Predictions"});
+  for (doc::Block& block : predictions.blocks)
+    if (!std::holds_alternative<doc::Callout>(block)) document.blocks.push_back(std::move(block));
+}
+
 void add_review(const Report& report, doc::Document& document) {
   Review review = review_of(report);
   document.blocks.emplace_back(doc::Heading{"What changed"});
@@ -326,18 +335,28 @@ doc::Look look_of(Status status) {
   return kLooks[static_cast<std::size_t>(status)];
 }
 
-doc::Look look_of_verdict(std::string_view verdict) {
-  if (verdict == "same") return Look::good;
-  if (verdict == "close" || verdict == "known") return Look::close;
-  if (verdict == "shapes_match") return Look::plain;
-  return verdict == "different" ? Look::bad : Look::trouble;
+doc::Look look_of(Conclusion verdict) {
+  switch (verdict) {
+    case Conclusion::same:
+      return Look::good;
+    case Conclusion::close:
+    case Conclusion::known:
+      return Look::close;
+    case Conclusion::shapes_match:
+      return Look::plain;
+    case Conclusion::different:
+      return Look::bad;
+    case Conclusion::trouble:
+      break;
+  }
+  return Look::trouble;
 }
 
 doc::Document compare_document(const Report& report, const RenderOptions& options) {
   doc::Document document;
   document.title = title_of(report);
   document.verdict = verdict_text(report.summary.verdict);
-  document.look = look_of_verdict(report.summary.verdict);
+  document.look = look_of(report.summary.verdict);
   document.subtitle = report.b.path.empty()
                           ? fmt::format("Every tensor of {} with every other", report.a.path)
                           : fmt::format("a = {}, b = {}", report.a.path, report.b.path);
@@ -349,6 +368,7 @@ doc::Document compare_document(const Report& report, const RenderOptions& option
   }
   if (options.brief) return document;
   add_divergences(report, document);
+  add_predictions(report, document);
   add_charts(report, document);
   add_answers(report.analyses, document);
   add_pairs(report, options, document);

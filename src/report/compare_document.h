@@ -8,7 +8,7 @@
 namespace tensordiff {
 
 doc::Look look_of(Status status);
-doc::Look look_of_verdict(std::string_view verdict);
+doc::Look look_of(Conclusion verdict);
 
 // Everything: verdict, where the two part, pictures, analyses, all pairs. With options.review only
 // what a reviewer has to know, in half a page.

@@ -97,7 +97,7 @@ TEST(CompareDocument, MapsLayersAndStages) {
     report.pairs[i].layer = static_cast<int64_t>(i / 2);
     report.pairs[i].stage = i % 2 == 0 ? "query" : "key";
   }
-  report.summary.verdict = "close";
+  report.summary.verdict = Conclusion::close;
   const std::string page = renderers::html.render(report, {});
   expect_all(page, {"Relative L2 error by layer and stage", "1 · key: relative L2 error 0.125"});
 }
@@ -108,7 +108,7 @@ TEST(CompareDocument, ShowsTheBaseline) {
   expect_all(
       renderers::markdown.render(report, {}),
       {"Worse than the baseline", "3 known differences, 1 new, 1 grown, 1 gone", "new: fresh"});
-  expect_all(renderers::text.render(report, {}), {"baseline  3 known differences", "new  fresh"});
+  expect_all(renderers::text.render(report, {}), {"baseline   3 known differences", "new  fresh"});
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 std::vector<ConversionRow> rows_of(const Conversion& conversion) {
   std::vector<ConversionRow> rows;
   for (const ConversionRule& rule : conversion.rules)
-    rows.push_back({text_of(rule.form), rule.kind_a, rule.kind_b, rule.pairs, {}});
+    rows.push_back({text_of(rule.form), rule.kind_a, rule.kind_b, rule.pairs, {}, rule.form});
   for (const Exception& exception : conversion.exceptions)
     if (const std::size_t rule = conversion.rule_of[exception.pair]; rule < rows.size())
       rows[rule].exceptions.push_back(exception.pair);

@@ -5,40 +5,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "report/csv_row.h"
 #include "report/divergence_text.h"
 #include "report/renderer.h"
 #include "report/selection.h"
-#include "report/wording.h"
+#include "report/wire.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr std::string_view kHeader =
-    "index,name_a,name_b,layer,stage,matched_by,status,dtype_a,dtype_b,shape_a,shape_b,compared,"
-    "equal,max_abs,max_abs_at,a_there,b_there,mean_abs,mse,rmse,max_rel,mean_rel,rel_l2,cosine,pcc,"
-    "norm_ratio,ulp_max,nonfinite_mismatch,nonfinite_agreeing,exceeding,atol,rtol,rtol_needed,"
-    "message,verdict,diverges,findings,baseline\n";
+using wire::Cell;
+using wire::Field;
 
-std::string index_text(const std::vector<uint64_t>& index) {
-  std::string text;
-  for (const uint64_t i : index) text += fmt::format("{}{}", text.empty() ? "" : " ", i);
-  return text;
-}
-
-void add_diff(CsvRow& row, const Diff& diff) {
-  row.field(diff.compared).field(diff.equal).field(diff.max_abs);
-  row.field(index_text(diff.max_abs_at)).field(diff.a_there).field(diff.b_there);
-  row.field(diff.mean_abs).field(diff.mse).field(diff.rmse).field(diff.max_rel);
-  row.field(diff.mean_rel).field(diff.rel_l2).field(diff.cosine).field(diff.pcc);
-  row.field(diff.norm_ratio).field(diff.ulp_max).field(diff.nonfinite_mismatch);
-  row.field(diff.nonfinite_agreeing).field(diff.exceeding).field(diff.tolerance.atol);
-  row.field(diff.tolerance.rtol).field(diff.rtol_needed);
+void add(CsvRow& row, const Cell& cell) {
+  std::visit(
+      [&](const auto& value) {
+        using V = std::remove_cvref_t<decltype(value)>;
+        if constexpr (std::same_as<V, std::monostate>)
+          row.skip(1);
+        else if constexpr (std::same_as<V, bool>)
+          row.field(value ? "true" : "false");
+        else if constexpr (std::convertible_to<V, std::string_view>)
+          row.text(value);
+        else if constexpr (std::is_arithmetic_v<V>)
+          row.field(value);
+        else
+          row.text(fmt::format("{}", fmt::join(value, " ")));
+      },
+      cell);
 }
 
 // Whether the two part here: "first", "next" or nothing.
-std::string_view divergence_of(const Report& report, std::size_t pair) {
+std::string divergence_of(const Report& report, std::size_t pair) {
   if (report.first_divergence && report.first_divergence->pair == pair) return "first";
   const bool next = std::ranges::find(report.next_divergences, pair, &Divergence::pair) !=
                     report.next_divergences.end();
@@ -53,45 +53,79 @@ std::string findings_of(const Report& report, std::size_t pair) {
   return out;
 }
 
-std::string pair_line(const Report& report, const PairRow& pair) {
-  const Status status = pair.comparison.status;
+// A column has one of these.
+struct Column {
+  std::string_view name;
+  const Field<PairRow>* of_pair = nullptr;
+  const Field<Diff>* of_diff = nullptr;
+  std::string (*of_report)(const Report&, std::size_t pair) = nullptr;
+};
+
+// The fields of a pair, with its numbers one by one, and what the report as a whole tells of it.
+const std::vector<Column>& columns() {
+  static const std::vector<Column> kColumns = [] {
+    std::vector<Column> all;
+    for (const Field<PairRow>& field : wire::pair_fields()) {
+      if (!field.in_csv) continue;
+      if (field.type.of == &wire::kDiffTable)
+        for (const Field<Diff>& number : wire::diff_fields())
+          all.push_back({.name = number.name, .of_diff = &number});
+      else
+        all.push_back({.name = field.name, .of_pair = &field});
+      if (field.name != "verdict") continue;
+      all.push_back({.name = "diverges", .of_report = divergence_of});
+      all.push_back({.name = "findings", .of_report = findings_of});
+    }
+    return all;
+  }();
+  return kColumns;
+}
+
+std::string header() {
   CsvRow row;
-  row.field(uint64_t{pair.index}).text(pair.a.name).text(pair.b.name);
-  row.field(pair.layer).text(pair.stage).field(matched_by_text(pair)).field(name_of(status));
-  row.field(name_of(pair.a.dtype)).field(name_of(pair.b.dtype));
-  row.field(index_text(pair.a.shape)).field(index_text(pair.b.shape));
-  if (report.shape_only || status == Status::incomparable || status == Status::error)
-    row.skip(22);
-  else
-    add_diff(row, pair.comparison.diff);
-  row.text(message_of(pair)).field(pair.verdict ? name_of(*pair.verdict) : "");
-  row.field(divergence_of(report, pair.index)).text(findings_of(report, pair.index));
-  return row.field(name_of(pair.novelty)).take();
+  for (const Column& column : columns()) row.field(column.name);
+  return row.take();
+}
+
+std::string pair_line(const Report& report, const PairRow& pair) {
+  const bool measured = !report.shape_only && pair.compared();
+  CsvRow row;
+  for (const Column& column : columns()) {
+    if (column.of_pair) add(row, column.of_pair->cell(pair));
+    if (column.of_diff) add(row, measured ? column.of_diff->cell(pair.comparison.diff) : Cell());
+    if (column.of_report) row.text(column.of_report(report, pair.index));
+  }
+  return row.take();
+}
+
+// A line that has something in a few columns only.
+std::string sparse_line(const std::map<std::string_view, Cell>& cells) {
+  CsvRow row;
+  for (const Column& column : columns()) {
+    const auto found = cells.find(column.name);
+    add(row, found == cells.end() ? Cell() : found->second);
+  }
+  return row.take();
 }
 
 std::string unpaired_line(const Report::Unpaired& unpaired, bool of_a) {
   const TensorId& tensor = unpaired.id;
-  const std::string shape = index_text(tensor.shape);
-  const auto on_side = [&](CsvRow& row, std::string_view text) {
-    of_a ? row.text(text).skip(1) : row.skip(1).text(text);
-  };
-  CsvRow row;
-  row.skip(1);
-  on_side(row, tensor.name);
-  row.skip(3).field(of_a ? "only_a" : "only_b");
-  on_side(row, name_of(tensor.dtype));
-  on_side(row, shape);
-  return row.skip(22).text(tensor.fault).skip(3).field(name_of(unpaired.novelty)).take();
+  return sparse_line({{of_a ? "name_a" : "name_b", std::string_view(tensor.name)},
+                      {"status", std::string_view(of_a ? "only_a" : "only_b")},
+                      {of_a ? "dtype_a" : "dtype_b", name_of(tensor.dtype)},
+                      {of_a ? "shape_a" : "shape_b", std::span<const uint64_t>(tensor.shape)},
+                      {"message", std::string_view(tensor.fault)},
+                      {"baseline", name_of(unpaired.novelty)}});
 }
 
 // A table of nothing says why it is one.
 std::string nothing_line(const Summary& summary) {
-  CsvRow row;
-  return row.skip(6).field(summary.verdict).skip(26).text(summary.caveat).skip(4).take();
+  return sparse_line(
+      {{"status", name_of(summary.verdict)}, {"message", std::string_view(summary.caveat)}});
 }
 
 std::string render(const Report& report, const RenderOptions& options) {
-  std::string text(kHeader);
+  std::string text = header();
   std::size_t rows_left = options.top.value_or(0) > 0 ? *options.top : report.pairs.size();
   for (const PairRow* row : select_pairs(report, options, Sort::layer)) {
     if (rows_left-- == 0) break;

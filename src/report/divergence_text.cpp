@@ -5,27 +5,13 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/answer_text.h"
 #include "report/wording.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr std::size_t kLengthMax = 1000;
-
-std::string first_lines(const Report& report, const Style& style) {
-  const FirstDivergence& first = *report.first_divergence;
-  const PairRow& row = report.pairs[first.pair];
-  const Finding* finding = finding_at(report, first.pair);
-  std::string out = style(Tone::bold, "Diverges " + place_of(row));
-  const std::string cause = cause_at(report, first.pair);
-  out += cause.empty() ? "." : ": " + cause + ".";
-  if (!first.explanation.empty())
-    out += " " + capitalised(printable(first.explanation, kLengthMax)) + ".";
-  std::string facts = "first divergence: " + names_of(row);
-  if (finding)
-    facts += fmt::format("; {}, confidence {}", finding->code, short_number(finding->confidence));
-  return out + "\n  " + style(Tone::dim, facts) + "\n";
-}
 
 }  // namespace
 
@@ -67,38 +53,22 @@ std::string names_of(const PairRow& row) {
   return a == b ? a : a + " → " + b;
 }
 
-// The smallest relative tolerance that every pair would pass with.
-std::string needed_line(const Report& report) {
+std::string needed_line(const Report& report, const Style& style) {
   const PairRow* worst = nullptr;
   for (const PairRow& row : report.pairs) {
     const Diff& diff = row.comparison.diff;
     if (diff.compared == 0) continue;
-    if (!diff.rtol_needed) return fmt::format("  no rtol would pass for {}\n", names_of(row));
+    if (!diff.rtol_needed)
+      return labelled("tolerance", fmt::format("no rtol passes for {}", names_of(row)), style);
     if (!worst || *diff.rtol_needed > *worst->comparison.diff.rtol_needed) worst = &row;
   }
   if (!worst) return "";
   const double needed = *worst->comparison.diff.rtol_needed;
-  if (needed == 0) return "  all would pass with rtol 0\n";
-  return fmt::format("  the smallest rtol that would pass is {}, for {}\n", short_number(needed),
-                     names_of(*worst));
-}
-
-std::string divergence_lines(const Report& report, const Style& style) {
-  std::string out = report.first_divergence ? first_lines(report, style) : "";
-  for (const Divergence& next : report.next_divergences) {
-    const std::string cause = cause_at(report, next.pair);
-    out += fmt::format("  then {}{}{}\n", place_of(report.pairs[next.pair]),
-                       cause.empty() ? "" : ": ", cause);
-  }
-  const auto told = [&](std::size_t pair) {
-    return (report.first_divergence && report.first_divergence->pair == pair) ||
-           std::ranges::find(report.next_divergences, pair, &Divergence::pair) !=
-               report.next_divergences.end();
-  };
-  for (const Finding& finding : report.findings)
-    if (!told(finding.pair))
-      out += fmt::format("  {}: {}\n", names_of(report.pairs[finding.pair]), cause_of(finding));
-  return out + needed_line(report);
+  if (needed == 0) return labelled("tolerance", "all within atol", style);
+  return labelled("tolerance",
+                  fmt::format("the smallest rtol that passes is {}, for {}", short_number(needed),
+                              names_of(*worst)),
+                  style);
 }
 
 std::string evidence_lines(const Report& report, std::size_t pair) {
@@ -113,8 +83,8 @@ std::string evidence_lines(const Report& report, std::size_t pair) {
     for (const double value : values) text += fmt::format("{:>12}", short_number(value));
     return values.empty() ? "" : text + "\n";
   };
-  return fmt::format("    values from [{}] on\n", place) + line("a", slice.a) + line("b", slice.b) +
-         line("T(a)", slice.model);
+  return fmt::format("    values from [{}] on\n", place) + line("A", slice.a) + line("B", slice.b) +
+         line("T(A)", slice.model);
 }
 
 std::string trial_lines(const Report& report, const Style& style) {

@@ -1,4 +1,4 @@
-// Where the two part and why, in sentences.
+// Where the two diverge and why, in sentences.
 
 #pragma once
 
@@ -25,9 +25,8 @@ std::string cause_at(const Report& report, std::size_t pair);
 
 std::string capitalised(std::string text);
 
-// "Diverges in layer 1 at post_attn: b = 0.125 × a; residual 0.875 → 2e-07. Its inputs agree to
-// 4e-07." and what else was found, a line each. Empty where there is nothing to tell.
-std::string divergence_lines(const Report& report, const Style& style);
+// The smallest relative tolerance that every pair passes with; empty where nothing was compared.
+std::string needed_line(const Report& report, const Style& style);
 
 // What was tried on each pair, for --explain.
 std::string trial_lines(const Report& report, const Style& style);

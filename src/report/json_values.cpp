@@ -1,8 +1,10 @@
 #include "report/json_values.h"
 
+#include "report/wire.h"
 #include "report/wording.h"
 
 namespace tensordiff {
+
 void write_step(JsonWriter& json, const Step& step) {
   const OpWords& words = words_of(step.op);
   json.member("op", words.name);
@@ -19,19 +21,19 @@ void write_step(JsonWriter& json, const Step& step) {
 }
 
 void write_stats(JsonWriter& json, const Stats& stats) {
-  json.begin_object().member("mean", stats.mean).member("std", stats.std);
-  json.member("min", stats.min).member("max", stats.max).member("norm", stats.norm);
-  json.member("zeros", stats.zeros).member("nan", stats.nan).member("inf", stats.inf);
+  wire::write_object(json, stats, wire::stats_fields());
+}
+
+void write_parameters(JsonWriter& json, const std::vector<Parameter>& parameters) {
+  json.begin_object();
+  for (const Parameter& parameter : parameters)
+    std::visit([&](const auto& value) { json.member(parameter.name, value); }, parameter.value);
   json.end_object();
 }
 
 void write_problems(JsonWriter& json, const std::vector<Problem>& problems) {
   json.begin_array();
-  for (const Problem& problem : problems) {
-    json.begin_object().member("where", problem.where);
-    json.member("message", problem.message);
-    json.member("severity", name_of(problem.severity)).end_object();
-  }
+  for (const Problem& problem : problems) wire::write_object(json, problem, wire::problem_fields());
   json.end_array();
 }
 

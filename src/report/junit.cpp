@@ -93,8 +93,9 @@ JunitCase case_of(const Report::Unpaired& tensor, std::string_view side) {
 
 std::string render(const Report& report, const RenderOptions& options) {
   JunitSuite suite{fmt::format("tensordiff {} {}", report.a.path, report.b.path), {}, {}};
-  suite.properties = {
-      {"verdict", std::string(report.summary.verdict)}, {"a", report.a.path}, {"b", report.b.path}};
+  suite.properties = {{"verdict", std::string(name_of(report.summary.verdict))},
+                      {"a", report.a.path},
+                      {"b", report.b.path}};
   const std::string& caveat = report.summary.caveat;
   if (!caveat.empty()) suite.properties.emplace_back("caveat", caveat);
   if (!caveat.empty() && report.pairs.empty())

@@ -41,8 +41,8 @@ TEST(Metadata, IsShownAsRowsOfItsOwn) {
   Report report = sample_report();
   report.metadata = {{"version", "1", "2"}, {"author", std::nullopt, "me\x1b[31m"}};
   const std::string text = renderers::text.render(report, {});
-  EXPECT_NE(text.find("metadata  version: 1 → 2\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("metadata  author: only in b, me\\x1b[31m\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("metadata   version: 1 → 2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("metadata   author: only in B, me\\x1b[31m\n"), std::string::npos) << text;
   const std::string json = renderers::report.render(report, {});
   EXPECT_NE(json.find("\"metadata\""), std::string::npos);
   EXPECT_NE(json.find("\"key\": \"version\""), std::string::npos) << json;

@@ -2,20 +2,22 @@
 
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "align/aligner.h"
 #include "analyze/answer.h"
-#include "compare/comparison.h"
+#include "compare/row.h"
+#include "convert/form.h"
 #include "diagnose/finding.h"
-#include "match/matcher.h"
 #include "report/metadata.h"
 #include "tensor/catalog.h"
 
 namespace tensordiff {
+
+struct LogitsComparison;  // logits/compare_logits.h
 
 // One side, as a whole.
 struct Side {
@@ -27,41 +29,36 @@ struct Side {
   std::vector<Problem> problems;
 };
 
-struct TensorId {
-  std::string name;
-  DType dtype = DType::f32;
-  Shape shape;
-  std::string fault;           // Why it could not be read; empty when it could.
-  Place place = {};            // What its name tells.
-  std::string made_from = {};  // What its values were decoded from; empty: they are stored.
-};
-
 // How a difference stands to an earlier result (--baseline).
 enum class Novelty { known, grown, added };
 std::string_view name_of(std::optional<Novelty> novelty);  // "" for none.
 
-struct PairRow {
-  std::size_t index = 0;
-  TensorId a, b;
-  std::optional<int64_t> layer;
-  std::string stage;
-  const Matcher* matched_by = nullptr;  // The strategy that paired them.
-  Shape shape;                          // The one they were compared in.
-  std::vector<Step> steps;
-  LayoutNotes notes;      // About the layout; message_of() of report/wording.h has the words.
-  Comparison comparison;  // Its numbers are unset where status is incomparable or error.
-  std::string message;    // Why it is incomparable or an error, or a remark; may be empty.
+// A pair with what was concluded about it.
+struct PairRow : Row {
+  std::string message;             // Why it is incomparable or an error, or a remark; may be empty.
   std::optional<Verdict> verdict;  // Of the noise model, where it was asked.
   std::optional<Novelty> novelty;  // Of a difference, where there is a baseline.
 };
 
 using FirstDivergence = Divergence;
 
+// What a report comes to as a whole, from the best to the worst.
+enum class Conclusion {
+  same,          // All values are equal, and nothing is unpaired.
+  close,         // What differs is within tolerance.
+  shapes_match,  // Values were not compared (--shape-only).
+  known,         // What differs, differed before (--baseline).
+  different,
+  trouble,  // An input could not be read, as a whole or in part, or nothing was compared.
+};
+inline constexpr std::size_t kConclusions = 6;
+std::string_view name_of(Conclusion conclusion);
+std::optional<Conclusion> conclusion_named(std::string_view name);
+
 struct Summary {
   uint64_t identical = 0, equal = 0, close = 0, same_shape = 0;
   uint64_t different = 0, incomparable = 0, error = 0;
-  // same, close, shapes_match (values not compared), known (by the baseline), different, trouble
-  std::string_view verdict;
+  Conclusion verdict = Conclusion::trouble;
   // What the verdict leaves out, or why it is trouble though no row is; empty for nothing.
   std::string caveat = {};
 };
@@ -81,12 +78,14 @@ struct ConversionRow {
   std::string a, b;                     // Their names, with '#' for numbers.
   std::vector<std::size_t> pairs;       // Those that follow it, as indexes of Report::pairs.
   std::vector<std::size_t> exceptions;  // And those of the kind that do not.
+  Form form = {};                       // What `how` says, for programs.
 };
 
 struct Report {
   Side a, b;
   bool alone = false;            // One input, each of its tensors with each other.
   bool shape_only = false;       // No element was read.
+  bool steps = false;            // The pairs are steps of a run, in order; else they are weights.
   std::string nothing_selected;  // Why no tensor takes part, where filters leave none.
   Summary summary;
   std::optional<FirstDivergence> first_divergence;
@@ -115,6 +114,8 @@ struct Report {
   std::vector<std::string> notes;  // What pairing and alignment assumed.
   std::vector<MetadataChange> metadata;
   std::vector<ConversionRow> conversion;  // Of two checkpoints; kinds with exceptions first.
+  // Where logits or log-probabilities are all there is; else none.
+  std::shared_ptr<const LogitsComparison> logits;
 };
 
 // Counts the rows and says what they come to.

@@ -67,6 +67,7 @@ inline Report sample_report() {
   Report report;
   report.a = {"a.pt", "torch-zip", 6, 36, 144, {{"evil.pkl", "posix.system was not run"}}};
   report.b = {"b.npz", "npz", 6, 36, 144, {}};
+  report.steps = true;
   report.pairs = {
       sample_pair(0, "same", Status::identical),
       sample_pair(1, "near", Status::close),
@@ -86,7 +87,7 @@ inline Report sample_report() {
                     .different = 1,
                     .incomparable = 1,
                     .error = 1,
-                    .verdict = "trouble"};
+                    .verdict = Conclusion::trouble};
   report.first_divergence = {2, true, "its inputs agree; its output does not"};
   report.only_a = {{{"gone", DType::f32, {4}, ""}, false, stats_between(4, 1, 1)}};
   report.only_b = {{{"new", DType::i64, {}, ""}, false, stats_between(1, 3, 3)}};

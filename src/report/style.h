@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "compare/comparison.h"
+#include "report/report.h"
 
 namespace tensordiff {
 
@@ -14,7 +14,7 @@ namespace tensordiff {
 enum class Tone { plain, bold, dim, good, bad, trouble };
 
 Tone tone_of(Status status);
-Tone tone_of_verdict(std::string_view verdict);
+Tone tone_of(Conclusion verdict);
 
 class Style {
  public:
@@ -30,5 +30,9 @@ std::size_t columns(std::string_view text);
 
 // Text of at most `width` columns: what is too long loses its middle, where names say the least.
 std::string shorten(std::string_view text, std::size_t width);
+
+// A tensor's name of at most `width` columns: the layer and the last part stay as long as they fit.
+// "model.layers.17.self_attn.q_proj.weight" becomes "…layers.17.…q_proj.weight".
+std::string shorten_name(std::string_view name, std::size_t width);
 
 }  // namespace tensordiff

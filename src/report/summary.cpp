@@ -7,6 +7,9 @@
 namespace tensordiff {
 namespace {
 
+constexpr std::string_view kConclusionNames[kConclusions] = {"same",  "close",     "shapes_match",
+                                                             "known", "different", "trouble"};
+
 uint64_t count_of(const Report& report, Status status) {
   const auto has = [&](const PairRow& row) { return row.comparison.status == status; };
   return static_cast<uint64_t>(std::ranges::count_if(report.pairs, has));
@@ -24,6 +27,16 @@ std::string nothing_text(const Report& report) {
 std::string_view name_of(std::optional<Novelty> novelty) {
   constexpr std::string_view kNames[] = {"known", "grown", "new"};
   return novelty ? kNames[static_cast<std::size_t>(*novelty)] : "";
+}
+
+std::string_view name_of(Conclusion conclusion) {
+  return kConclusionNames[static_cast<std::size_t>(conclusion)];
+}
+
+std::optional<Conclusion> conclusion_named(std::string_view name) {
+  const auto found = std::ranges::find(kConclusionNames, name);
+  if (found == std::end(kConclusionNames)) return std::nullopt;
+  return static_cast<Conclusion>(found - kConclusionNames);
 }
 
 Summary summarise(const Report& report) {
@@ -58,12 +71,12 @@ Summary summarise(const Report& report) {
   // Agreement of nothing with nothing is none.
   const bool nothing = report.pairs.empty() && !differs && !known &&
                        (!report.alone || !report.nothing_selected.empty());
-  summary.verdict = faulty || nothing   ? "trouble"
-                    : differs           ? "different"
-                    : known             ? "known"
-                    : report.shape_only ? "shapes_match"
-                    : summary.close > 0 ? "close"
-                                        : "same";
+  summary.verdict = faulty || nothing   ? Conclusion::trouble
+                    : differs           ? Conclusion::different
+                    : known             ? Conclusion::known
+                    : report.shape_only ? Conclusion::shapes_match
+                    : summary.close > 0 ? Conclusion::close
+                                        : Conclusion::same;
   if (nothing)
     summary.caveat = nothing_text(report);
   else if (report.shape_only)

@@ -12,21 +12,21 @@ Report with(std::initializer_list<Status> statuses) {
 }
 
 TEST(Summary, CountsAndSaysTheWorst) {
-  EXPECT_EQ(summarise(with({Status::identical, Status::equal})).verdict, "same");
-  EXPECT_EQ(summarise(with({Status::identical, Status::close})).verdict, "close");
-  EXPECT_EQ(summarise(with({Status::close, Status::different})).verdict, "different");
-  EXPECT_EQ(summarise(with({Status::incomparable})).verdict, "different");
-  EXPECT_EQ(summarise(with({Status::different, Status::error})).verdict, "trouble");
+  EXPECT_EQ(summarise(with({Status::identical, Status::equal})).verdict, Conclusion::same);
+  EXPECT_EQ(summarise(with({Status::identical, Status::close})).verdict, Conclusion::close);
+  EXPECT_EQ(summarise(with({Status::close, Status::different})).verdict, Conclusion::different);
+  EXPECT_EQ(summarise(with({Status::incomparable})).verdict, Conclusion::different);
+  EXPECT_EQ(summarise(with({Status::different, Status::error})).verdict, Conclusion::trouble);
   EXPECT_EQ(summarise(with({Status::close, Status::close})).close, 2U);
 }
 
 TEST(Summary, NothingComparedIsTrouble) {
   Report report;
-  EXPECT_EQ(summarise(report).verdict, "trouble");
+  EXPECT_EQ(summarise(report).verdict, Conclusion::trouble);
   EXPECT_EQ(summarise(report).caveat, "0 tensors compared: both sides are empty");
   report.a.tensors = 1;
   report.only_a.push_back({{"2_query", DType::f32, {}, ""}, true, {}});
-  EXPECT_EQ(summarise(report).verdict, "trouble");
+  EXPECT_EQ(summarise(report).verdict, Conclusion::trouble);
   EXPECT_EQ(summarise(report).caveat, "0 tensors compared: A and B have no tensor in common");
   report.nothing_selected = "0 tensors selected: --path 'x'";
   EXPECT_EQ(summarise(report).caveat, "0 tensors selected: --path 'x'");
@@ -35,21 +35,21 @@ TEST(Summary, NothingComparedIsTrouble) {
 TEST(Summary, ShapesThatMatchAreNotValuesThatDo) {
   Report report = with({Status::same_shape, Status::same_shape});
   report.shape_only = true;
-  EXPECT_EQ(summarise(report).verdict, "shapes_match");
+  EXPECT_EQ(summarise(report).verdict, Conclusion::shapes_match);
   EXPECT_EQ(summarise(report).caveat, "shapes match, values not compared");
   report.pairs.emplace_back().comparison.status = Status::different;
-  EXPECT_EQ(summarise(report).verdict, "different");
+  EXPECT_EQ(summarise(report).verdict, Conclusion::different);
   EXPECT_EQ(summarise(report).caveat, "values not compared");
 }
 
 TEST(Summary, AMissingTensorIsADifferenceAndAnAbsentLayerIsNot) {
   Report report = with({Status::identical});
   report.only_a.push_back({{"2_query", DType::f32, {}, ""}, true, {}});
-  EXPECT_EQ(summarise(report).verdict, "same");
+  EXPECT_EQ(summarise(report).verdict, Conclusion::same);
   report.only_a.push_back({{"1_query", DType::f32, {}, ""}, false, {}});
-  EXPECT_EQ(summarise(report).verdict, "different");
+  EXPECT_EQ(summarise(report).verdict, Conclusion::different);
   report.only_b.push_back({{"w", DType::f32, {}, "cut short"}, false, {}});
-  EXPECT_EQ(summarise(report).verdict, "trouble");
+  EXPECT_EQ(summarise(report).verdict, Conclusion::trouble);
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ std::string Table::line(const std::vector<Cell>& cells, const std::vector<std::s
   std::size_t gap = 0;  // Spaces owed: written only once more text follows.
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (widths[i] == 0) continue;
-    const std::string text = shorten(cells[i].text, widths[i]);
+    const std::string text = columns_[i].names ? shorten_name(cells[i].text, widths[i])
+                                               : shorten(cells[i].text, widths[i]);
     const std::size_t slack = widths[i] - columns(text);
     const bool right = columns_[i].side == Column::Side::right;
     gap += kMargin + (right ? slack : 0);

@@ -17,7 +17,8 @@ namespace tensordiff {
 struct Column {
   std::string_view title;
   enum class Side { left, right } side = Side::left;
-  int drop = 0;  // The highest goes first when there is no room; 0 always stays.
+  int drop = 0;        // The highest goes first when there is no room; 0 always stays.
+  bool names = false;  // Of tensors: shortened so that the layer and the last part stay.
 };
 
 struct Cell {

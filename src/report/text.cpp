@@ -1,7 +1,8 @@
 // `-o text`: the report for a person at a terminal.
 //
-// First the verdict with every count, then where the two part, then the worst pairs. Tensors that
-// were left over or could not be read are never left unsaid.
+// First the answer, a labelled line each (answer_text.h), then a table: steps of a run in the order
+// of computing, weights by the size of the change. Tensors without a partner and unreadable ones
+// are always listed.
 
 #include <fmt/format.h>
 
@@ -9,7 +10,9 @@
 
 #include "base/text.h"
 #include "report/analyses.h"
+#include "report/answer_text.h"
 #include "report/divergence_text.h"
+#include "report/logits_report.h"
 #include "report/renderer.h"
 #include "report/review.h"
 #include "report/selection.h"
@@ -23,6 +26,7 @@ namespace {
 constexpr std::size_t kRowsDefault = 20;
 constexpr std::size_t kCloseDefault =
     5;  // Where nothing differs, a few of the closest calls will do.
+constexpr std::size_t kStepsBefore = 2;  // Steps that are shown before the first divergence.
 constexpr std::size_t kListDefault = 8;  // Of unpaired tensors and of problems, for each side.
 
 // What is shown of `all`, with the default of the section where the user gave no --top.
@@ -39,50 +43,6 @@ std::string and_more(std::size_t count, const Style& style) {
          "\n";
 }
 
-std::string summary_line(const Report& report, const Style& style) {
-  const Summary& summary = report.summary;
-  const std::pair<uint64_t, Status> counts[] = {
-      {summary.error, Status::error},         {summary.incomparable, Status::incomparable},
-      {summary.different, Status::different}, {summary.same_shape, Status::same_shape},
-      {summary.close, Status::close},         {summary.equal, Status::equal},
-      {summary.identical, Status::identical}};
-  const Tone tone = tone_of_verdict(summary.verdict);
-  if (report.pairs.empty() && !summary.caveat.empty())
-    return fmt::format("{}  {}\n", style(tone, summary.verdict), printable(summary.caveat, 1000));
-  std::string list;
-  for (const auto& [count, status] : counts) {
-    if (count == 0) continue;
-    if (!list.empty()) list += ", ";
-    list += style(tone_of(status), fmt::format("{} {}", human_count(count), status_text(status)));
-  }
-  const auto unpaired = [&](const std::vector<Report::Unpaired>& tensors, std::string_view side) {
-    const std::string text = fmt::format("{} only in {}", human_count(tensors.size()), side);
-    const bool differs = std::ranges::any_of(tensors, &Report::Unpaired::is_difference);
-    return style(differs ? Tone::trouble : Tone::plain, text);
-  };
-  const std::string left_over =
-      report.only_a.empty() && report.only_b.empty()
-          ? "none unpaired"
-          : unpaired(report.only_a, "a") + ", " + unpaired(report.only_b, "b");
-  return fmt::format("{}  {}{}{}; {}{}{}\n", style(tone, verdict_text(summary.verdict)),
-                     counted(report.pairs.size(), "pair"), list.empty() ? "" : ": ", list,
-                     left_over, summary.caveat.empty() ? "" : "; ", summary.caveat);
-}
-
-std::string side_lines(const Report& report, const Style& style, std::size_t width) {
-  const std::string a = printable(report.a.path), b = printable(report.b.path);
-  const std::size_t room = std::max<std::size_t>(20, width / 2);
-  const std::size_t name = std::min(room, std::max(columns(a), columns(b)));
-  const auto line = [&](std::string_view which, const std::string& path, const Side& side) {
-    const std::string text = shorten(path, name);
-    return fmt::format(
-        "{}  {}{}  {}\n", style(Tone::bold, which), text, std::string(name - columns(text), ' '),
-        style(Tone::dim, fmt::format("{}, {}, {}", side.format, counted(side.tensors, "tensor"),
-                                     human_bytes(side.bytes))));
-  };
-  return line("a", a, report.a) + line("b", b, report.b) + "\n";
-}
-
 std::string problem_lines(const Report& report, const RenderOptions& options, const Style& style) {
   std::string out;
   const auto list = [&](std::string_view name, const Side& side) {
@@ -90,34 +50,36 @@ std::string problem_lines(const Report& report, const RenderOptions& options, co
     for (std::size_t i = 0; i < count; ++i) {
       const Problem& problem = side.problems[i];
       const std::string where = problem.where.empty() ? "" : printable(problem.where) + ": ";
-      out += fmt::format("{}  {}{}\n", style(Tone::trouble, fmt::format("problem in {}", name)),
-                         where, printable(problem.message, 1000));
+      out += labelled(
+          "problem", fmt::format("{}: {}{}", name, where, printable(problem.message, 1000)), style);
     }
     out += and_more(side.problems.size() - count, style);
   };
-  list("a", report.a);
-  list("b", report.b);
+  list("A", report.a);
+  list("B", report.b);
   return out;
 }
 
 std::string note_lines(const Report& report, const RenderOptions& options, const Style& style) {
   std::string out;
-  const auto note = [&](std::string_view text) {
-    out += fmt::format("{}  {}\n", style(Tone::dim, "note"), text);
-  };
+  const auto note = [&](std::string_view text) { out += labelled("note", text, style); };
+  if (report.logits)
+    for (const auto& [label, text] : logits_lines(*report.logits))
+      out += labelled(label, printable(text, 1000), style);
   for (const std::string& text : report.notes) note(printable(text, 1000));
   const auto count = [&](auto predicate) {
     return static_cast<uint64_t>(std::ranges::count_if(report.pairs, predicate));
   };
   const uint64_t aligned = count([](const PairRow& row) { return !row.steps.empty(); });
   if (aligned > 0)
-    note(fmt::format("{} had to be brought to one layout first{}", counted(aligned, "pair"),
-                     options.verbose ? "" : " (-v tells how)"));
+    note(fmt::format("{} reshaped or transposed before comparing{}",
+                     aligned == 1 ? "1 pair was" : human_count(aligned) + " pairs were",
+                     options.verbose ? "" : " (details: -v)"));
   const uint64_t agreeing =
       count([](const PairRow& row) { return row.comparison.diff.nonfinite_agreeing > 0; });
   if (agreeing > 0)
-    note(fmt::format("NaN or infinite alike on both sides in {}, which counts as agreement",
-                     counted(agreeing, "pair")));
+    note(fmt::format("{} the same NaN or Inf on both sides, which counts as agreement",
+                     agreeing == 1 ? "1 pair has" : human_count(agreeing) + " pairs have"));
   return out;
 }
 
@@ -131,9 +93,9 @@ std::string metadata_lines(const Report& report, const RenderOptions& options, c
       return printable(text.value_or(""), kValueMax);
     };
     const std::string change = a && b ? fmt::format("{} → {}", value(a), value(b))
-                               : a    ? "only in a, " + value(a)
-                                      : "only in b, " + value(b);
-    out += fmt::format("{}  {}: {}\n", style(Tone::dim, "metadata"), printable(key), change);
+                               : a    ? "only in A, " + value(a)
+                                      : "only in B, " + value(b);
+    out += labelled("metadata", fmt::format("{}: {}", printable(key), change), style);
   }
   return out + and_more(report.metadata.size() - count, style);
 }
@@ -142,7 +104,7 @@ std::vector<Cell> cells_of(const PairRow& row, bool first) {
   const Status status = row.comparison.status;
   const Diff diff = as_shown(row.comparison.diff);
   std::vector<Cell> cells = {
-      {names_of(row), first ? Tone::bold : Tone::plain},
+      {(first ? "▶ " : "") + names_of(row), first ? Tone::bold : Tone::plain},
       {std::string(status_text(row)), row.novelty == Novelty::known ? Tone::dim : tone_of(status)},
       {both(name_of(row.a.dtype), name_of(row.b.dtype)), Tone::dim},
       {shapes_of(row), Tone::dim},
@@ -153,11 +115,11 @@ std::vector<Cell> cells_of(const PairRow& row, bool first) {
   }
   const uint64_t beyond = diff.exceeding + diff.nonfinite_mismatch;
   const uint64_t looked_at = diff.compared + diff.nonfinite_mismatch + diff.nonfinite_agreeing;
-  cells.push_back({number_or_dash(diff.max_abs)});
   cells.push_back({number_or_dash(diff.rel_l2)});
   cells.push_back({cosine_text(diff.cosine)});
   cells.push_back(
       {looked_at ? share_text(beyond, looked_at) : "–", beyond ? Tone::bad : Tone::plain});
+  cells.push_back({number_or_dash(diff.max_abs)});
   cells.push_back({where_text(diff), Tone::dim});
   return cells;
 }
@@ -167,16 +129,29 @@ struct RowsToShow {
   std::size_t fallback = kRowsDefault;
 };
 
-// Without a wish of the user's: what failed or differs; when nothing does, the closest calls.
+// Where the user did not choose: what failed or differs, of a run behind the steps that lead to it;
+// when nothing does, the closest calls.
 RowsToShow rows_to_show(const Report& report, RenderOptions options) {
+  const Sort usual = report.steps ? Sort::layer : Sort::difference;
   const bool most_alike = options.sort == Sort::similarity && is_alone(report);
-  if (options.show || options.verbose || most_alike)
-    return {select_pairs(report, options, Sort::difference)};
+  if (options.show || options.verbose || most_alike) return {select_pairs(report, options, usual)};
   options.show = std::set{Status::error, Status::incomparable, Status::different};
-  RowsToShow worst{select_pairs(report, options, Sort::difference)};
-  if (!worst.rows.empty()) return worst;
-  options.show = std::set{Status::close};
-  return {select_pairs(report, options, Sort::difference), kCloseDefault};
+  RowsToShow worst{select_pairs(report, options, usual)};
+  if (worst.rows.empty()) {
+    options.show = std::set{Status::close};
+    return {select_pairs(report, options, Sort::difference), kCloseDefault};
+  }
+  if (report.steps && report.first_divergence && !options.sort) {
+    const std::size_t first = report.first_divergence->pair;
+    const auto at = std::ranges::find(worst.rows, first, &PairRow::index);
+    const std::size_t before = std::min(first, kStepsBefore);
+    std::vector<const PairRow*> lead;
+    for (std::size_t i = first - before; i < first; ++i)
+      if (std::ranges::find(worst.rows, &report.pairs[i]) == worst.rows.end())
+        lead.push_back(&report.pairs[i]);
+    worst.rows.insert(at, lead.begin(), lead.end());
+  }
+  return worst;
 }
 
 // How a pair came about: which names, by which strategy, in which layout.
@@ -189,15 +164,15 @@ void add_how(const PairRow& row, std::vector<std::string>& lines) {
 
 std::string pair_table(const Report& report, const RenderOptions& options, const Style& style) {
   using enum Column::Side;
-  Table table({{"pair"},
+  Table table({{"pair", left, 0, true},
                {"status"},
-               {"dtype", left, 2},
-               {"shape", left, 3},
-               {"max |Δ|", right},
+               {"dtype", left, 4},
+               {"shape", left, 5},
                {"rel L2", right},
-               {"cosine", right},
-               {"beyond", right, 1},
-               {"largest Δ at", left, 4}});
+               {"cosine", right, 3},
+               {"beyond", right, 2},
+               {"max |Δ|", right, 1},
+               {"at (A → B)"}});
   const auto [rows, fallback] = rows_to_show(report, options);
   const std::size_t count = shown(rows.size(), options, fallback);
   for (std::size_t i = 0; i < count; ++i) {
@@ -213,7 +188,7 @@ std::string pair_table(const Report& report, const RenderOptions& options, const
 std::string baseline_lines(const Report& report, const RenderOptions& options, const Style& style) {
   if (!report.baseline) return "";
   const BaselineDelta& delta = *report.baseline;
-  std::string out = fmt::format("{}  {}\n", style(Tone::bold, "baseline"), baseline_text(delta));
+  std::string out = labelled("baseline", baseline_text(delta), style);
   const auto list = [&](std::string_view what, const std::vector<std::string>& names) {
     const std::size_t count = shown(names.size(), options, kListDefault);
     for (std::size_t i = 0; i < count; ++i)
@@ -231,7 +206,7 @@ std::string review_text(const Report& report, const Style& style) {
   for (const std::string& line : review.changed) out += "  " + line + "\n";
   out += "\n" + style(Tone::bold, "what to look at") + "\n";
   for (const std::string& line : review.look_at) out += "  " + line + "\n";
-  if (review.look_at.empty()) out += "  Nothing asks for a second look.\n";
+  if (review.look_at.empty()) out += "  Nothing needs a second look.\n";
   return out;
 }
 
@@ -248,9 +223,9 @@ std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::str
   const auto absent =
       static_cast<uint64_t>(std::ranges::count_if(tensors, &Report::Unpaired::layer_absent));
   std::string title = fmt::format("only in {}  {}", side, counted(tensors.size(), "tensor"));
-  // A side that was dumped for some layers only is no difference, and must not look like one.
+  // Layers that only one side dumped are coverage, and must not look like a difference.
   if (absent > 0)
-    title += fmt::format(", {} of layers that the other side lacks",
+    title += fmt::format(", {} in layers that the other side lacks",
                          absent == tensors.size() ? "all" : human_count(absent));
   std::string out = "\n" + style(Tone::trouble, title) + "\n";
   const std::size_t count = shown(tensors.size(), options, kListDefault);
@@ -267,14 +242,16 @@ std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::str
 
 std::string render(const Report& report, const RenderOptions& options) {
   const Style style(options.color);
-  const std::string verdict = summary_line(report, style) + baseline_lines(report, options, style);
-  if (options.brief) return verdict + alarm_lines(report.analyses, style);
-  const std::string head = side_lines(report, style, options.width) + verdict;
-  if (options.review) return head + review_text(report, style);
-  return head + divergence_lines(report, style) + problem_lines(report, options, style) +
-         note_lines(report, options, style) + metadata_lines(report, options, style) +
-         pair_table(report, options, style) + unpaired_list(report.only_a, "a", options, style) +
-         unpaired_list(report.only_b, "b", options, style) + trial_lines(report, style) +
+  const std::string baseline = baseline_lines(report, options, style);
+  if (options.brief)
+    return verdict_line(report, style) + baseline + alarm_lines(report.analyses, style);
+  if (options.review) return verdict_line(report, style) + baseline + review_text(report, style);
+  return answer_lines(report, style, options.width) + baseline +
+         problem_lines(report, options, style) + note_lines(report, options, style) +
+         (options.verbose ? needed_line(report, style) : "") +
+         metadata_lines(report, options, style) + pair_table(report, options, style) +
+         unpaired_list(report.only_a, "A", options, style) +
+         unpaired_list(report.only_b, "B", options, style) + trial_lines(report, style) +
          answers_text(report.analyses, style, shown(kListingRowsMax, options, kListDefault),
                       options.width);
 }
@@ -283,7 +260,7 @@ std::string render(const Report& report, const RenderOptions& options) {
 
 constinit const Renderer renderers::text = {
     .name = "text",
-    .summary = "for a person: the verdict, where the two part, the worst pairs",
+    .summary = "for a person: the answer first, then a table of pairs",
     .unpaired_stats = false,
     .render = render,
 };

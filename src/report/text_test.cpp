@@ -19,26 +19,26 @@ bool has(const std::string& text, std::string_view part) {
 
 TEST(Text, OpensWithTheVerdictAndEveryCount) {
   EXPECT_EQ(renderers::text.render(sample_report(), {.brief = true}),
-            "trouble  5 pairs: 1 error, 1 incomparable, 1 different, 1 close, 1 identical; "
-            "1 only in a, 1 only in b\n");
+            "TROUBLE    5 pairs: 1 error, 1 incomparable, 1 different, 1 close, 1 identical; "
+            "1 only in A, 1 only in B\n");
 }
 
 TEST(Text, SaysWhenNothingIsLeftOver) {
   Report report;
   report.pairs = {sample_pair(0, "w", Status::identical)};
-  report.summary = {.identical = 1, .verdict = "same"};
+  report.summary = {.identical = 1, .verdict = Conclusion::same};
   EXPECT_EQ(renderers::text.render(report, {.brief = true}),
-            "same  1 pair: 1 identical; none unpaired\n");
+            "SAME       1 pair: 1 identical; none unpaired\n");
 }
 
 TEST(Text, NeverHidesWhatFailedOrWasLeftOver) {
   const std::string text = renderers::text.render(sample_report(), {});
   for (const std::string_view part :
-       {"Diverges in layer 1 at query. Its inputs agree; its output does not.",
-        "first divergence: off", "problem in a  evil.pkl: posix.system was not run",
-        "└ b: deflate stream ends early", "└ no common layout for [2, 3] and [7]",
-        "only in a  1 tensor", "gone  f32 [4]", "only in b  1 tensor",
-        "note  layer 3 of b is taken for layer 1 of a"})
+       {"TROUBLE    first divergence: layer 1, query\n",
+        "evidence   its inputs agree; its output does not\n",
+        "problem    A: evil.pkl: posix.system was not run", "└ b: deflate stream ends early",
+        "└ no common layout for [2, 3] and [7]", "only in A  1 tensor", "gone  f32 [4]",
+        "only in B  1 tensor", "note       layer 3 of b is taken for layer 1 of a", "▶ off"})
     EXPECT_TRUE(has(text, part)) << part << "\n" << text;
 }
 
@@ -46,10 +46,10 @@ TEST(Text, TellsLayersThatTheOtherSideLacks) {
   Report report = sample_report();
   report.only_a[0].layer_absent = true;
   EXPECT_TRUE(has(renderers::text.render(report, {}),
-                  "only in a  1 tensor, all of layers that the other side lacks\n"));
+                  "only in A  1 tensor, all in layers that the other side lacks\n"));
   report.only_a.push_back(report.only_b[0]);
   EXPECT_TRUE(has(renderers::text.render(report, {}),
-                  "only in a  2 tensors, 1 of layers that the other side lacks\n"));
+                  "only in A  2 tensors, 1 in layers that the other side lacks\n"));
 }
 
 TEST(Text, ShowsTheWorstFirstAndSaysHowManyMoreThereAre) {
@@ -73,7 +73,7 @@ TEST(Text, FitsTheWidthItIsGiven) {
     const std::string text = renderers::text.render(report, {.width = width});
     bool found = false;
     for (const std::string_view line : split(text, '\n')) {
-      if (!line.starts_with("  nnn")) continue;
+      if (!line.starts_with("  ▶ ")) continue;
       found = true;
       EXPECT_LE(columns(line), width);
       EXPECT_TRUE(has(std::string(line), "different")) << line;
@@ -170,6 +170,18 @@ TEST(Table, DropsTheLeastColumnThenShortensTheFirst) {
             "  name              kept\n"
             "  abcdefg…stuvwxyz     1\n"
             "    └ a remark\n");
+}
+
+TEST(Style, KeepsTheLayerAndTheLastPartOfAName) {
+  const std::string_view name = "model.layers.17.self_attn.q_proj.weight";
+  EXPECT_EQ(shorten_name(name, 39), name);
+  EXPECT_EQ(shorten_name(name, 30), "…layers.17.…attn.q_proj.weight");
+  EXPECT_EQ(shorten_name(name, 26), "…layers.17.…q_proj.weight");
+  EXPECT_EQ(shorten_name("a.b.c.dddddddddd", 9), "a.b.…dddd");  // No layer: the middle goes.
+  EXPECT_EQ(shorten_name("model.layers.3.mlp.down_proj → blk.3.ffn_down.weight", 40),
+            "model.la…down_proj → blk.3.ffn…wn.weight");
+  for (std::size_t width = 3; width < 60; ++width)
+    EXPECT_LE(columns(shorten_name(name, width)), width);
 }
 
 TEST(Style, ShortensByCharactersNotBytes) {

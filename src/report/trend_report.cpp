@@ -83,7 +83,7 @@ std::vector<std::string> labels_of(const Trend& trend) {
 }
 
 Tone tone_of(Course course) {
-  if (course == Course::diverging) return Tone::bad;
+  if (course == Course::diverging || course == Course::worsening) return Tone::bad;
   if (course == Course::oscillating || course == Course::unknown) return Tone::trouble;
   return Tone::good;
 }

@@ -5,13 +5,6 @@
 
 namespace tensordiff {
 
-TensorId id_of(const Tensor& tensor, const std::optional<Section>& section) {
-  std::string name = tensor.name;
-  if (section) name += fmt::format("[{}]", section->label);
-  return {std::move(name), tensor.view.dtype, tensor.view.shape,
-          tensor.fault,    tensor.place,      tensor.made_from};
-}
-
 std::vector<Report::Unpaired> unpaired_rows(const Catalog& catalog, const Catalog& other,
                                             const std::vector<Leftover>& which,
                                             const UnpairedOptions& options) {

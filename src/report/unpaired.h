@@ -1,13 +1,10 @@
-// Tensors as rows of the report, and those among them that have no partner.
+// Tensors that have no partner, as rows of the report.
 
 #pragma once
 
 #include "report/report.h"
 
 namespace tensordiff {
-
-// What the report tells of a tensor, or of a part of it.
-TensorId id_of(const Tensor& tensor, const std::optional<Section>& section = {});
 
 struct UnpairedOptions {
   bool stats = false;

@@ -30,9 +30,9 @@ TEST(Unpaired, OfDumpsIsCoverage) {
   report.pairs.resize(1);
   report.pairs[0].comparison.status = Status::identical;
   report.only_a = unpaired_rows(named("x"), named("y"), {{.tensor = 0}}, {.not_dumped = true});
-  EXPECT_NE(summarise(report).verdict, "different");
+  EXPECT_NE(summarise(report).verdict, Conclusion::different);
   report.only_a[0].not_dumped = false;
-  EXPECT_EQ(summarise(report).verdict, "different");
+  EXPECT_EQ(summarise(report).verdict, Conclusion::different);
 }
 
 }  // namespace

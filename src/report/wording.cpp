@@ -202,10 +202,10 @@ std::string baseline_text(const BaselineDelta& delta) {
                      delta.added.size(), delta.grown.size(), delta.gone);
 }
 
-std::string_view verdict_text(std::string_view verdict) {
-  if (verdict == "known") return "known differences only";
-  if (verdict == "shapes_match") return "shapes match";
-  return verdict;
+std::string_view verdict_text(Conclusion verdict) {
+  if (verdict == Conclusion::known) return "known differences only";
+  if (verdict == Conclusion::shapes_match) return "shapes match";
+  return name_of(verdict);
 }
 
 std::string_view status_text(Status status) {

@@ -65,7 +65,7 @@ std::string shapes_of(const PairRow& row);
 std::string baseline_text(const BaselineDelta& delta);
 
 // A verdict for people: "known differences only" for "known".
-std::string_view verdict_text(std::string_view verdict);
+std::string_view verdict_text(Conclusion verdict);
 
 // A status for people: "same shape"; of a pair whose difference the baseline has, "known".
 std::string_view status_text(Status status);

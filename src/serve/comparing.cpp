@@ -261,7 +261,7 @@ Result<void> Sessions::keep_results(const Session& session) {
     const Report& report = state.results.report;
     return Kept{state.files,
                 state.names,
-                std::string(report.summary.verdict),
+                std::string(name_of(report.summary.verdict)),
                 packed(state.results),
                 static_cast<int64_t>(report.pairs.size()),
                 state.updated};

@@ -12,7 +12,7 @@
 namespace tensordiff::serve {
 namespace {
 
-constexpr std::string_view kMagic = "tensordiff results 3 " TENSORDIFF_VERSION;
+constexpr std::string_view kMagic = "tensordiff results 4 " TENSORDIFF_VERSION;
 
 class Packer {
  public:
@@ -199,12 +199,18 @@ void field(Box& box, Finding& finding) {
       finding.residual_before, finding.residual_after, finding.convention, finding.evidence);
 }
 
+// Its Form is for programs that have the report itself.
+template <class Box>
+void field(Box& box, ConversionRow& row) {
+  all(box, row.how, row.a, row.b, row.pairs, row.exceptions);
+}
+
 template <class Box>
 void field(Box& box, Results& results) {
   Report& report = results.report;
   all(box, report.a, report.b, report.alone, report.first_divergence, report.next_divergences,
       report.findings, report.pairs, report.only_a, report.only_b, report.auxiliary_a,
-      report.auxiliary_b, report.notes, results.singles);
+      report.auxiliary_b, report.notes, report.conversion, results.singles);
 }
 
 // Whatever other code takes for granted of what points into the rows.
@@ -221,7 +227,12 @@ bool makes_sense(const Report& report) {
            row.verdict.value_or(Verdict::bug) <= Verdict::bug;
   };
   const auto known = [](const Problem& problem) { return problem.severity <= Severity::missing; };
+  const auto pairs_inside = [&](const ConversionRow& row) {
+    const auto below = [&](std::size_t pair) { return pair < pairs; };
+    return std::ranges::all_of(row.pairs, below) && std::ranges::all_of(row.exceptions, below);
+  };
   return std::ranges::all_of(report.findings, inside) &&
+         std::ranges::all_of(report.conversion, pairs_inside) &&
          std::ranges::all_of(report.next_divergences, inside) &&
          (!report.first_divergence || inside(*report.first_divergence)) &&
          std::ranges::all_of(report.pairs, sound) &&

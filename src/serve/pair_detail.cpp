@@ -5,6 +5,7 @@
 #include "align/view.h"
 #include "base/text.h"
 #include "report/json_values.h"
+#include "report/wire.h"
 #include "report/wording.h"
 #include "serve/routes.h"
 #include "serve/rows.h"
@@ -146,38 +147,13 @@ void write_metrics(JsonWriter& json, const Row& row) {
     return;
   }
   const Diff diff = as_shown(row.pair->comparison.diff);
-  json.begin_object().member("compared", diff.compared).member("equal", diff.equal);
-  json.member("maxAbs", diff.max_abs).key("at");
-  diff.max_abs ? json.value(diff.max_abs_at) : json.null();
-  json.member("aThere", diff.a_there).member("bThere", diff.b_there);
-  json.member("meanAbs", diff.mean_abs).member("mse", diff.mse).member("rmse", diff.rmse);
-  json.member("maxRel", diff.max_rel).member("meanRel", diff.mean_rel);
-  json.member("relL2", diff.rel_l2).member("cosine", diff.cosine).member("pcc", diff.pcc);
-  json.member("normRatio", diff.norm_ratio).member("snrDb", snr_db(diff));
-  json.member("ulpMax", diff.ulp_max).member("beyond", diff.exceeding + diff.nonfinite_mismatch);
-  json.member("nonfiniteMismatch", diff.nonfinite_mismatch);
-  json.member("nonfiniteAgreeing", diff.nonfinite_agreeing);
-  json.member("atol", diff.tolerance.atol).member("rtol", diff.tolerance.rtol);
-  json.member("rtolNeeded", diff.rtol_needed).member("ratio", tolerance_ratio(diff)).end_object();
+  json.begin_object();
+  wire::write_members(json, diff, wire::diff_fields(), wire::Naming::camel);
+  json.member("snrDb", snr_db(diff)).member("ratio", tolerance_ratio(diff)).end_object();
 }
 
 void write_finding(JsonWriter& json, const Finding& finding) {
-  json.begin_object().member("code", finding.code).member("pair", uint64_t{finding.pair});
-  json.member("confidence", finding.confidence).member("explanation", finding.explanation);
-  json.key("parameters").begin_object();
-  for (const Parameter& parameter : finding.parameters)
-    std::visit([&](const auto& value) { json.member(parameter.name, value); }, parameter.value);
-  json.end_object().member("residualBefore", finding.residual_before);
-  json.member("residualAfter", finding.residual_after).member("convention", finding.convention);
-  json.key("evidence");
-  if (finding.evidence) {
-    const EvidenceSlice& slice = *finding.evidence;
-    json.begin_object().member("at", slice.at).member("a", slice.a).member("b", slice.b);
-    json.member("model", slice.model).end_object();
-  } else {
-    json.null();
-  }
-  json.end_object();
+  wire::write_object(json, finding, wire::finding_fields(), wire::Naming::camel);
 }
 
 Reply get_pair(const Call& call) {

@@ -1,14 +1,15 @@
 #include "serve/rows.h"
-#include "report/wording.h"
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <span>
 
 #include "base/text.h"
 #include "match/matcher.h"
 #include "naming/naming.h"
+#include "report/wire.h"
 #include "report/wording.h"
 #include "serve/columns.h"
 
@@ -23,10 +24,8 @@ double or_nan(const std::optional<T>& value) {
 }
 
 double code_of(const Row& row) {
-  constexpr std::string_view kWords[] = {"pending",   "identical",    "equal", "close",
-                                         "different", "incomparable", "error", "only_a",
-                                         "only_b",    "single"};
-  return static_cast<double>(std::ranges::find(kWords, status_word(row)) - kWords);
+  const auto& words = wire::kRowStatuses;
+  return static_cast<double>(std::ranges::find(words, status_word(row)) - words);
 }
 
 // Where in the model a row belongs.
@@ -86,15 +85,14 @@ std::string message_of(const Row& row) {
 }
 
 // A number of the comparison, where there is one.
-template <auto Member>
-double metric(const Row& row) {
+double metric(const Row& row, const wire::Field<Diff>& field) {
   if (!was_compared(row)) return kNan;
-  const Diff diff = as_shown(row.pair->comparison.diff);
-  const auto& value = diff.*Member;
-  if constexpr (requires { value.has_value(); })
-    return or_nan(value);
-  else
-    return static_cast<double>(value);
+  const Diff& diff = row.pair->comparison.diff;
+  const wire::Cell cell =
+      diff.nonfinite_mismatch > 0 ? field.cell(as_shown(diff)) : field.cell(diff);
+  if (const auto* count = std::get_if<uint64_t>(&cell)) return static_cast<double>(*count);
+  const auto* number = std::get_if<double>(&cell);
+  return number ? *number : kNan;
 }
 
 template <Stats Comparison::*Side, uint64_t Stats::*Member>
@@ -108,10 +106,11 @@ struct RowColumn {
   Type type;
   double (*number)(const Row&) = nullptr;
   std::string (*text)(const Row&) = nullptr;  // Of a str; of a code, its word in JSON.
+  const wire::Field<Diff>* metric = nullptr;  // Instead of both.
 };
 
 using T = RowColumn::Type;
-constexpr RowColumn kColumns[] = {
+constexpr RowColumn kOfRows[] = {
     {"id", T::u32, [](const Row& row) { return static_cast<double>(row.id); }},
     {"order", T::u32, [](const Row& row) { return static_cast<double>(row.order); }},
     {"status", T::u8, code_of, [](const Row& row) { return std::string(status_word(row)); }},
@@ -139,32 +138,10 @@ constexpr RowColumn kColumns[] = {
      [](const Row& row) {
        return row.pair ? std::min(255.0, static_cast<double>(row.pair->steps.size())) : 0.0;
      }},
-    {"maxAbs", T::f64, metric<&Diff::max_abs>},
-    {"meanAbs", T::f64, metric<&Diff::mean_abs>},
-    {"rmse", T::f64, metric<&Diff::rmse>},
-    {"maxRel", T::f64, metric<&Diff::max_rel>},
-    {"meanRel", T::f64, metric<&Diff::mean_rel>},
-    {"relL2", T::f64, metric<&Diff::rel_l2>},
-    {"cosine", T::f64, metric<&Diff::cosine>},
-    {"pcc", T::f64, metric<&Diff::pcc>},
-    {"normRatio", T::f64, metric<&Diff::norm_ratio>},
-    {"ulpMax", T::f64, metric<&Diff::ulp_max>},
-    {"compared", T::f64, metric<&Diff::compared>},
-    {"equal", T::f64, metric<&Diff::equal>},
-    {"exceeding", T::f64, metric<&Diff::exceeding>},
-    {"nonfiniteMismatch", T::f64, metric<&Diff::nonfinite_mismatch>},
     {"nanA", T::f64, counted<&Comparison::a, &Stats::nan>},
     {"infA", T::f64, counted<&Comparison::a, &Stats::inf>},
     {"nanB", T::f64, counted<&Comparison::b, &Stats::nan>},
     {"infB", T::f64, counted<&Comparison::b, &Stats::inf>},
-    {"atol", T::f64,
-     [](const Row& row) {
-       return was_compared(row) ? row.pair->comparison.diff.tolerance.atol : kNan;
-     }},
-    {"rtol", T::f64,
-     [](const Row& row) {
-       return was_compared(row) ? row.pair->comparison.diff.tolerance.rtol : kNan;
-     }},
     {"ratio", T::f64,
      [](const Row& row) {
        return was_compared(row) ? or_nan(tolerance_ratio(row.pair->comparison.diff)) : kNan;
@@ -175,6 +152,24 @@ constexpr RowColumn kColumns[] = {
     {"note", T::u8, [](const Row& row) { return row.note.empty() ? 0.0 : 1.0; }},
     {"message", T::str, nullptr, message_of},
 };
+
+// Those above, and every number of the comparison.
+const std::vector<RowColumn>& all_columns() {
+  static std::deque<std::string> names;  // What the columns call themselves by.
+  static const std::vector<RowColumn> kColumns = [] {
+    std::vector<RowColumn> all(std::begin(kOfRows), std::end(kOfRows));
+    for (const wire::Field<Diff>& field : wire::diff_fields())
+      if (field.type.kind == wire::Kind::count || field.type.kind == wire::Kind::number)
+        all.push_back(
+            {names.emplace_back(wire::camel(field.name)), T::f64, nullptr, nullptr, &field});
+    return all;
+  }();
+  return kColumns;
+}
+
+double number_of(const RowColumn& column, const Row& row) {
+  return column.metric ? metric(row, *column.metric) : column.number(row);
+}
 
 bool sends_all(const SessionState& state, std::optional<uint64_t> since) {
   return !since || *since < state.run_rev;
@@ -194,7 +189,7 @@ std::string head(const SessionState& state, std::optional<uint64_t> since) {
 
 std::vector<RowColumn> columns_of(const RowsWanted& wanted) {
   std::vector<RowColumn> columns;
-  for (const RowColumn& column : kColumns)
+  for (const RowColumn& column : all_columns())
     if (std::ranges::find(wanted.columns, column.name) != wanted.columns.end())
       columns.push_back(column);
   return columns;
@@ -204,16 +199,16 @@ void append(const RowColumn& column, std::span<const Row> rows, ColumnCells& cel
   for (const Row& row : rows) {
     switch (column.type) {
       case T::u8:
-        cells.add(static_cast<uint8_t>(column.number(row)));
+        cells.add(static_cast<uint8_t>(number_of(column, row)));
         break;
       case T::u32:
-        cells.add(static_cast<uint32_t>(column.number(row)));
+        cells.add(static_cast<uint32_t>(number_of(column, row)));
         break;
       case T::i32:
-        cells.add(static_cast<int32_t>(column.number(row)));
+        cells.add(static_cast<int32_t>(number_of(column, row)));
         break;
       case T::f64:
-        cells.add(column.number(row));
+        cells.add(number_of(column, row));
         break;
       case T::str:
         cells.add(column.text(row));
@@ -230,7 +225,7 @@ void write_cell(JsonWriter& json, const RowColumn& column, const Row& row) {
     const std::string word = column.text(row);
     word.empty() ? json.null() : json.value(word);
   } else {
-    const double number = column.number(row);
+    const double number = number_of(column, row);
     std::isnan(number) ? json.null() : json.value(number);
   }
 }
@@ -269,7 +264,7 @@ std::optional<double> tolerance_ratio(const Diff& diff) {
 
 std::vector<std::string_view> row_columns() {
   std::vector<std::string_view> names;
-  for (const RowColumn& column : kColumns) names.push_back(column.name);
+  for (const RowColumn& column : all_columns()) names.push_back(column.name);
   return names;
 }
 

@@ -35,7 +35,7 @@ void write_summary(JsonWriter& json, const SessionState& state) {
     json.member(tensordiff::name_of(static_cast<Status>(i)), counts[i]);
   json.member("pending", pending).member("onlyA", uint64_t{report.only_a.size()});
   json.member("onlyB", uint64_t{report.only_b.size()}).key("verdict");
-  state.phase == Phase::done ? json.value(report.summary.verdict) : json.null();
+  state.phase == Phase::done ? json.value(name_of(report.summary.verdict)) : json.null();
   json.end_object();
 }
 
@@ -56,6 +56,14 @@ void write_results(JsonWriter& json, const SessionState& state) {
   json.end_array().key("findings").begin_array();
   for (const Finding& finding : report.findings) write_finding(json, finding);
   json.end_array().member("notes", report.notes).member("ordered", !state.order.empty());
+  json.key("conversion").begin_array();
+  for (const ConversionRow& row : report.conversion) {
+    json.begin_object().member("rule", row.how).member("a", row.a).member("b", row.b);
+    json.member("tensors", uint64_t{row.pairs.size()}).key("exceptions").begin_array();
+    for (const std::size_t pair : row.exceptions) json.value(uint64_t{pair});
+    json.end_array().end_object();
+  }
+  json.end_array();
 }
 
 std::string name_list(App& app, const std::vector<std::string>& ids) {

@@ -205,7 +205,8 @@ std::vector<Sessions::Brief> Sessions::list() {
       if (!entry.loaded && !entry.has_results && !state.ended()) brief.state = "unfinished";
       if (!entry.loaded) return;
       brief.pairs = state.results.report.pairs.size();
-      brief.verdict = state.phase == Phase::done ? state.results.report.summary.verdict : "";
+      brief.verdict =
+          state.phase == Phase::done ? name_of(state.results.report.summary.verdict) : "";
     });
     briefs.push_back(std::move(brief));
   }

@@ -130,7 +130,7 @@ void write_value(JsonWriter& json, const View& view, uint64_t position) {
   for (std::size_t i = bytes; i-- > 0;)
     bits += fmt::format("{:02x}", static_cast<unsigned>(raw[i]));
   double parts[2] = {0, 0};
-  reader.values(position, 1, parts);
+  reader.components(position, 1, parts);
   std::string text = number_text(parts[0]);
   uint64_t whole = 0;
   std::memcpy(&whole, raw, std::min<std::size_t>(bytes, sizeof whole));

@@ -245,7 +245,7 @@ View narrowed_to(View plane, const Range& rows, const Range& columns) {
 void read_values(const Reader& reader, uint64_t first, std::size_t count, double* out) {
   if (!is_complex(reader.view().dtype)) return reader.values(first, count, out);
   std::vector<double> parts(2 * count);
-  reader.values(first, count, parts.data());
+  reader.components(first, count, parts.data());
   for (std::size_t i = 0; i < count; ++i) out[i] = std::hypot(parts[2 * i], parts[2 * i + 1]);
 }
 

@@ -170,6 +170,7 @@ uint16_t rounded_to_16(double value, int fraction_bits) {
   const int sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return static_cast<uint16_t>(sign | infinity | 1);
   if (std::isinf(value)) return static_cast<uint16_t>(sign | infinity);
+  if (value == 0) return static_cast<uint16_t>(sign);
   int exponent = 0;
   std::frexp(value, &exponent);
   exponent = std::max(exponent - 1, 1 - bias);  // Below that the steps get no smaller.

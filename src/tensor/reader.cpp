@@ -76,7 +76,8 @@ Result<Reader> Reader::open(const View& view) {
     for (std::size_t i = 0; part.packed && i < part.packed->inputs.size(); ++i)
       inputs.push_back(TRY(open(part.packed->inputs[i])));
   }
-  reader.in_place_ = view.contiguous() && !view.swapped && is_plain(view.dtype);
+  reader.in_place_ =
+      view.contiguous() && !view.swapped && is_plain(view.dtype) && !view.parts[0].packed;
   return reader;
 }
 
@@ -95,6 +96,13 @@ const std::byte* Reader::raw(uint64_t first, std::size_t count,
 }
 
 void Reader::values(uint64_t first, std::size_t count, double* out) const {
+  if (!is_complex(view_.dtype)) return components(first, count, out);
+  std::vector<double> parts(2 * count);
+  components(first, count, parts.data());
+  for (std::size_t i = 0; i < count; ++i) out[i] = parts[2 * i];
+}
+
+void Reader::components(uint64_t first, std::size_t count, double* out) const {
   // In bounded pieces, so that a caller who asks for much costs little.
   constexpr std::size_t kPiece = 4096;
   const std::size_t parts = is_complex(view_.dtype) ? 2 : 1;

@@ -30,8 +30,11 @@ class Reader {
   // Where the elements of a view of one part start in their source (before its offset).
   const std::byte* data() const { return bytes_[0].view.data(); }
 
-  // The same as float64. Complex elements give two values each.
+  // The same as float64: `count` values, of complex elements the real part.
   void values(uint64_t first, std::size_t count, double* out) const;
+
+  // The same, but a complex element gives two values: `out` has room for 2 * count then.
+  void components(uint64_t first, std::size_t count, double* out) const;
 
   // The element at one row-major position as float64 (the real part of a complex one).
   double value(uint64_t position) const;

@@ -18,7 +18,7 @@ ByteSource floats(std::size_t count) {
 
 std::vector<double> all_of(const View& view) {
   std::vector<double> values(view.elements() * (is_complex(view.dtype) ? 2 : 1));
-  Reader::open(view).value().values(0, view.elements(), values.data());
+  Reader::open(view).value().components(0, view.elements(), values.data());
   return values;
 }
 
@@ -29,6 +29,14 @@ TEST(Reader, HandsOutContiguousElementsInPlace) {
   const Reader reader = Reader::open(view).value();
   EXPECT_EQ(reader.raw(2, 3, buffer), source.open().value().view.data() + 8);
   EXPECT_TRUE(buffer.empty());
+}
+
+// One value for each element, so that a caller who knows nothing of complex numbers has room.
+TEST(Reader, GivesTheRealPartsOfComplexElements) {
+  const Reader reader = Reader::open(contiguous_view(DType::c64, {3}, floats(6)).value()).value();
+  std::vector<double> values(4, -1);
+  reader.values(0, 3, values.data());
+  EXPECT_EQ(values, (std::vector<double>{0, 2, 4, -1}));
 }
 
 TEST(Reader, GathersTransposedAndRepeatedElements) {

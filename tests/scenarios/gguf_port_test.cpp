@@ -42,7 +42,7 @@ TEST(GgufPort, PairsFullyAndDiffersByQuantisationOnly) {
     EXPECT_EQ(report.notes.back(),
               "conversion: rows in the other RoPE order (heads of 16, halves in A): 2 tensors "
               "(such as blk.#.attn_k.weight)");
-    EXPECT_NE(report.summary.verdict, "different");
+    EXPECT_NE(report.summary.verdict, Conclusion::different);
   }
 }
 

@@ -121,7 +121,7 @@ void expect_all(const Catalog& catalog, const Report& report, TensorId PairRow::
 }
 
 void expect_measured(const PairRow& row, OddDump::Planted what) {
-  SCOPED_TRACE(row.a.name);
+  SCOPED_TRACE(row.a.name + " " + row.message);
   const Diff& diff = row.comparison.diff;
   EXPECT_EQ(row.a.name, row.b.name);
   EXPECT_EQ(diff.compared + diff.nonfinite_mismatch, element_count(row.shape));

@@ -81,7 +81,7 @@ TEST(PackedWeights, AreCloseToWhatTheyWereMadeOf) {
       EXPECT_EQ(row.comparison.status, Status::close);
       EXPECT_FALSE(row.b.made_from.empty());
     }
-    EXPECT_EQ(report.summary.verdict, "close");
+    EXPECT_EQ(report.summary.verdict, Conclusion::close);
     EXPECT_TRUE(report.only_b.empty());
     EXPECT_FALSE(report.auxiliary_b.empty());
     EXPECT_TRUE(std::ranges::any_of(report.notes, [](const std::string& note) {
@@ -95,7 +95,7 @@ TEST(PackedWeights, OfAnotherLayerAreDifferent) {
     const Report report = compare_with(add, {1, 1});
     ASSERT_EQ(report.pairs.size(), 2);
     EXPECT_EQ(report.pairs[0].comparison.status, Status::different);
-    EXPECT_EQ(report.summary.verdict, "different");
+    EXPECT_EQ(report.summary.verdict, Conclusion::different);
   }
 }
 
@@ -108,7 +108,7 @@ TEST(PackedWeights, AreIdenticalToThemselves) {
   unpack(b);
   const Report report = compare_catalogs(std::move(a), std::move(b));
   EXPECT_EQ(report.pairs.size(), 3);
-  EXPECT_EQ(report.summary.verdict, "same");
+  EXPECT_EQ(report.summary.verdict, Conclusion::same);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ import { listWidth } from './store/prefs';
 import { reconnect } from './store/session';
 import * as state from './store/state';
 import { ListPanel } from './tree/ListPanel';
+import { ConversionDialog } from './ui/ConversionDialog';
 import { FindDialog, IndexDialog } from './ui/FindDialogs';
 import { MatchingDialog } from './ui/MatchingDialog';
 import { Overview } from './ui/Overview';
@@ -24,6 +25,8 @@ function Dialogs() {
       return <Palette />;
     case 'keys':
       return <KeysDialog />;
+    case 'conversion':
+      return <ConversionDialog />;
     case 'export':
       return <ExportDialog />;
     case 'tolerance':

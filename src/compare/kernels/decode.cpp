@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "compare/kernels/decode.h"
 #include "compare/kernels/half-inl.h"
@@ -105,6 +106,64 @@ void f8(DType dtype, const uint8_t* from, std::size_t count, float* to) {
   });
 }
 
+// Unsigned ones are moved to where signed ones are, and back.
+template <bool kSigned>
+HWY_INLINE void integers32(const int32_t* from, std::size_t count, double* to) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<int32_t, decltype(d)> words;
+  const auto sign = hn::Set(words, std::numeric_limits<int32_t>::min());
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    const auto word = hn::LoadU(words, from + i);
+    if constexpr (kSigned)
+      hn::StoreU(hn::PromoteTo(d, word), d, to + i);
+    else
+      hn::StoreU(hn::Add(hn::PromoteTo(d, hn::Xor(word, sign)), hn::Set(d, 0x1p31)), d, to + i);
+  }
+  for (; i < count; ++i) to[i] = kSigned ? from[i] : static_cast<uint32_t>(from[i]);
+}
+
+// The bits of 1.5·2^52 plus a small integer are those of the sum.
+template <bool kSigned>
+HWY_INLINE bool integers64(const int64_t* from, std::size_t count, double* to) {
+  const hn::ScalableTag<double> d;
+  const hn::RebindToSigned<decltype(d)> words;
+  auto used = hn::Zero(words);
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    const auto word = hn::LoadU(words, from + i);
+    used = hn::Or(used, kSigned ? hn::Xor(word, hn::BroadcastSignBit(word)) : word);
+    const auto sum = hn::Add(word, hn::Set(words, 0x4338000000000000));
+    hn::StoreU(hn::Sub(hn::BitCast(d, sum), hn::Set(d, 0x1.8p52)), d, to + i);
+  }
+  HWY_ALIGN int64_t lanes[hn::MaxLanes(words)];
+  hn::Store(used, words, lanes);
+  uint64_t bits = 0;
+  for (std::size_t k = 0; k < hn::Lanes(words); ++k) bits |= static_cast<uint64_t>(lanes[k]);
+  for (; i < count; ++i) {
+    bits |= static_cast<uint64_t>(kSigned && from[i] < 0 ? ~from[i] : from[i]);
+    to[i] = static_cast<double>(from[i]);
+  }
+  return bits < uint64_t{1} << 51;
+}
+
+bool integers(DType dtype, const std::byte* from, std::size_t count, double* to) {
+  const auto* narrow = reinterpret_cast<const int32_t*>(from);
+  const auto* wide = reinterpret_cast<const int64_t*>(from);
+  switch (dtype) {
+    case DType::i32:
+      return integers32<true>(narrow, count, to), true;
+    case DType::u32:
+      return integers32<false>(narrow, count, to), true;
+    case DType::i64:
+      return integers64<true>(wide, count, to);
+    case DType::u64:
+      return integers64<false>(wide, count, to);
+    default:
+      return false;
+  }
+}
+
 void f32_to_f16(const float* from, std::size_t count, uint16_t* to) {
   each_vector(from, count, to, [](const float* in, uint16_t* out) HWY_ATTR {
     const auto half = hn::DemoteTo(F16(), hn::LoadU(F32(), in));
@@ -133,6 +192,7 @@ namespace tensordiff::kernels {
 HWY_EXPORT(bf16_to_f32);
 HWY_EXPORT(f16_to_f32);
 HWY_EXPORT(f8);
+HWY_EXPORT(integers);
 HWY_EXPORT(f32_to_f16);
 HWY_EXPORT(f32_to_bf16);
 
@@ -151,6 +211,10 @@ void decode(DType dtype, const std::byte* elements, std::size_t count, float* va
   const auto* words = reinterpret_cast<const uint16_t*>(elements);
   if (dtype == DType::bf16) return HWY_DYNAMIC_DISPATCH(bf16_to_f32)(words, count, values);
   HWY_DYNAMIC_DISPATCH(f16_to_f32)(words, count, values);
+}
+
+bool decode_integers(DType dtype, const std::byte* elements, std::size_t count, double* values) {
+  return HWY_DYNAMIC_DISPATCH(integers)(dtype, elements, count, values);
 }
 
 void encode16(DType dtype, const float* values, std::size_t count, uint16_t* bits) {

@@ -2,15 +2,18 @@
 //
 // Without more knowledge a step may read what came before it in each module that it is in: the
 // outputs of earlier modules, of which those inside no longer count. Of a list of layers the last
-// one stands for those before. A container reads what is inside it, and what holds the same as an
-// earlier step is that step. Where the roles of a transformer are known, they narrow this down.
+// one stands for those before. A container reads what is inside it. Where A's values show how a
+// step is made of earlier ones, these are what it reads. Where the roles of a transformer are
+// known, they narrow this down.
 
 #include "diagnose/graph/edges.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
+#include "diagnose/carried.h"
 #include "diagnose/graph/module_tree.h"
 
 namespace tensordiff {
@@ -68,9 +71,15 @@ class Edges {
   std::vector<std::size_t> inputs_of(std::size_t index) const {
     std::vector<std::size_t> in;
     if (sites_[index].role == Role::setting) return in;
+    if (const std::optional<MadeOf>& made_of = sites_[index].made_of; is_told(made_of)) {
+      in = made_of->terms;
+      if (made_of->factor) in.push_back(*made_of->factor);
+      std::ranges::sort(in);
+      return in;
+    }
     const std::size_t module = tree_.module_of(index);
     for (const std::size_t inner : tree_[module].inside) add_outputs(inner, index, in);
-    if (in.empty() && sites_[index].place_a.staged) add_sources(index, in);
+    if (in.empty() && sites_[index].a.place.staged) add_sources(index, in);
     if (in.empty() && !reads_stream(sites_[index].role) && has_sources(index))
       add_sources(index, in);
     if (in.empty() || !tree_[module].inside.empty()) add_before(module, index, in);
@@ -93,8 +102,17 @@ class Edges {
       add_outputs(inside[i], before, in);
       const bool own = std::any_of(in.begin() + static_cast<std::ptrdiff_t>(last), in.end(),
                                    [&](std::size_t site) { return !sites_[site].copy_of; });
-      if (own && !tree_[inside[i]].repeated) return;
+      if (own && !tree_[inside[i]].repeated && !is_tuple(inside[i])) return;
     }
+  }
+
+  // Whether all that is inside are numbers, as in the caches that a model gives beside its output.
+  bool is_tuple(std::size_t module) const {
+    const std::vector<std::size_t>& inside = tree_[module].inside;
+    return tree_[module].outputs.empty() && std::ranges::all_of(inside, [&](std::size_t inner) {
+             const bool item = tree_[inner].number && tree_[inner].stem.empty();
+             return item && (tree_[inner].inside.empty() || is_tuple(inner));
+           });
   }
 
   // What was computed before a module, in each of those that contain it.
@@ -125,7 +143,7 @@ class Edges {
     const bool of_one_branch = parent != Module::kRoot && !tree_[parent].repeated;
     for (std::size_t i = std::ranges::max(in) + 1; i < index; ++i) {
       if (of_one_branch && tree_.contains(parent, tree_.module_of(i))) continue;
-      const Role step = sites_[i].place_a.step;
+      const Role step = sites_[i].a.place.step;
       if (is_norm(step) || step == Role::other) return false;
     }
     return true;
@@ -137,7 +155,8 @@ class Edges {
       for (const Role role : alternatives) {
         const std::size_t before = in.size();
         for (std::size_t i = 0; i < index; ++i)
-          if (sites_[i].role == role && sites_[i].block == site.block) in.push_back(i);
+          if (sites_[i].role == role && sites_[i].block == site.block && !sites_[i].aside)
+            in.push_back(i);
         if (in.size() == before) continue;
         // It may be the norm of what attention adds to the stream, which is read with it.
         if (role == Role::branch_norm) add_last_output(index, in);
@@ -149,14 +168,21 @@ class Edges {
   // What the last block before that of a step gave.
   void add_last_output(std::size_t index, std::vector<std::size_t>& in) const {
     for (std::size_t i = index; i-- > 0;) {
-      if (sites_[i].role != Role::layer_output || sites_[i].block == sites_[index].block) continue;
+      if (sites_[i].role != Role::layer_output || sites_[i].block == sites_[index].block ||
+          sites_[i].aside)
+        continue;
       in.push_back(i);
       return;
     }
   }
 
+  // Whether values tell what a step reads, and the dumps of B hold that, too.
+  bool is_told(const std::optional<MadeOf>& made_of) const {
+    return made_of && std::ranges::all_of(made_of->terms, [&](std::size_t i) { return counts(i); });
+  }
+
   bool counts(std::size_t site) const {
-    return sites_[site].role != Role::setting && sites_[site].compared();
+    return sites_[site].role != Role::setting && sites_[site].compared() && !sites_[site].aside;
   }
 
   const std::vector<Site>& sites_;
@@ -165,22 +191,62 @@ class Edges {
 
 }  // namespace
 
+void note_inputs(const std::map<std::string, std::vector<std::string>>& recorded,
+                 std::vector<Site>& sites) {
+  if (recorded.empty()) return;
+  std::map<std::string_view, std::size_t> pairs;
+  for (const Site& site : sites) pairs.emplace(site.a.name, site.index);
+  for (Site& site : sites) {
+    std::set<std::string_view> seen = {site.a.name};
+    std::vector<std::string_view> open = {site.a.name};
+    while (!open.empty()) {
+      const auto sources = recorded.find(std::string(open.back()));
+      open.pop_back();
+      if (sources == recorded.end()) continue;
+      for (const std::string& name : sources->second) {
+        if (!seen.insert(name).second) continue;
+        // What B has not dumped was made from something else in turn.
+        if (const auto pair = pairs.find(name); pair != pairs.end())
+          site.recorded.push_back(pair->second);
+        else
+          open.push_back(name);
+      }
+    }
+  }
+}
+
 void find_inputs(std::vector<Site>& sites) {
+  std::map<std::size_t, std::size_t> by_pair;
+  for (std::size_t i = 0; i < sites.size(); ++i) by_pair.emplace(sites[i].index, i);
   const Edges edges(sites);
-  for (std::size_t i = 0; i < sites.size(); ++i) sites[i].inputs = edges.inputs_of(i);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    std::vector<std::size_t> in;
+    for (const std::size_t pair : sites[i].recorded)
+      if (const auto site = by_pair.find(pair); site != by_pair.end() && site->second < i &&
+                                                sites[site->second].compared() &&
+                                                !sites[site->second].aside)
+        in.push_back(site->second);
+    std::ranges::sort(in);
+    sites[i].inputs = in.empty() ? edges.inputs_of(i) : in;
+  }
 }
 
 void find_copies(std::vector<Site>& sites) {
-  std::map<std::tuple<double, double, double, double, uint64_t>, std::size_t> seen;
+  using Last = std::vector<std::size_t>;  // Of those that hold other values with these extremes.
+  std::map<std::tuple<double, double, uint64_t>, Last> seen;
   for (std::size_t i = 0; i < sites.size(); ++i) {
     sites[i].copy_of.reset();
     const Stats& a = sites[i].comparison.a;
     if (!sites[i].compared() || sites[i].role == Role::setting || !(a.min < a.max)) continue;
-    const auto key = std::tuple(a.min.value_or(0), a.max.value_or(0), a.mean.value_or(0),
-                                a.norm.value_or(0), a.finite);
-    const auto [last, fresh] = seen.try_emplace(key, i);
-    if (!fresh) sites[i].copy_of = last->second;
-    last->second = i;
+    Last& last = seen[{a.min.value_or(0), a.max.value_or(0), a.finite}];
+    const auto same = std::ranges::find_if(
+        last, [&](std::size_t other) { return same_statistics(sites[other].comparison.a, a); });
+    if (same == last.end()) {
+      last.push_back(i);
+      continue;
+    }
+    sites[i].copy_of = *same;
+    *same = i;
   }
 }
 

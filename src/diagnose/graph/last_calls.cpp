@@ -90,6 +90,19 @@ std::optional<std::size_t> function_of(const ModuleTree& tree, std::size_t site,
   return found;
 }
 
+// The step beside a site whose output it holds, far behind it: a dropout that a stack of layers
+// calls first on its input and then on its output. Not where it holds what an earlier step gave.
+std::optional<std::size_t> repeats(const ModuleTree& tree, const std::vector<Site>& sites,
+                                   std::size_t site, const std::vector<std::size_t>& copies) {
+  const std::size_t module = tree.module_of(site), parent = tree[module].parent;
+  const std::size_t copy = copies[site];
+  const bool beside = tree[tree.module_of(copy)].parent == parent;
+  const bool plain = tree[module].inside.empty() && tree[tree.module_of(copy)].inside.empty();
+  if (copy <= site + 1 || sites[site].copy_of || !beside || !plain || parent == Module::kRoot)
+    return std::nullopt;
+  return copy;
+}
+
 }  // namespace
 
 void move_last_calls(std::vector<Site>& sites) {
@@ -105,6 +118,8 @@ void move_last_calls(std::vector<Site>& sites) {
     places.emplace_back(i, kStays);
     if (const auto container = given_on_by(tree, i, copies))
       places[i] = {*container, kBefore};
+    else if (const auto output = repeats(tree, sites, i, copies))
+      places[i] = {*output, kBehind};
     else if (const auto source = function_of(tree, i, sites.size(), samples))
       places[i] = {*source, kBehind};
   }

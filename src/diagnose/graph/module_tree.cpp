@@ -22,10 +22,10 @@ std::string_view module_name(std::string_view name) {
 
 // The words of a path. A stage ("3_query") is inside its layer.
 std::vector<std::string_view> words_of(const Site& site) {
-  std::string_view name = module_name(site.name_a);
+  std::string_view name = module_name(site.a.name);
   std::vector<std::string_view> words;
-  const std::size_t digits = site.place_a.layer_at.first + site.place_a.layer_at.size;
-  if (site.place_a.staged && digits < name.size()) {
+  const std::size_t digits = site.a.place.layer_at.first + site.a.place.layer_at.size;
+  if (site.a.place.staged && digits < name.size()) {
     words.push_back(name.substr(0, digits));
     name.remove_prefix(digits + 1);
   }
@@ -139,6 +139,12 @@ std::optional<std::size_t> ModuleTree::block_of(std::size_t site) const {
   return std::nullopt;
 }
 
+std::string kind_of(const Site& site) {
+  std::string kind = site.a.name;
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  return kind;
+}
+
 void number_blocks(std::vector<Site>& sites) {
   const ModuleTree tree(sites);
   // The list that a site is in, and its number there; by its name alone where only one of a list
@@ -149,8 +155,8 @@ void number_blocks(std::vector<Site>& sites) {
       return std::pair(tree[module.parent].path + '.' + module.stem, *module.number);
     }
     if (!sites[i].layer) return std::nullopt;
-    const std::string& name = sites[i].name_a;
-    const std::size_t digits = std::min<std::size_t>(sites[i].place_a.layer_at.first, name.size());
+    const std::string& name = sites[i].a.name;
+    const std::size_t digits = std::min<std::size_t>(sites[i].a.place.layer_at.first, name.size());
     return std::pair("." + name.substr(0, digits), *sites[i].layer);
   };
   std::map<std::string, int64_t> largest, offsets;

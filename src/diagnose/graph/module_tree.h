@@ -52,6 +52,9 @@ class ModuleTree {
   std::vector<std::size_t> of_site_;
 };
 
+// A name without its numbers: the same entry in all layers.
+std::string kind_of(const Site& site);
+
 // Numbers the blocks of a run: layers that follow each other in one list have numbers that do, and
 // no others.
 void number_blocks(std::vector<Site>& sites);

@@ -14,8 +14,8 @@ std::vector<Site> named(const std::vector<std::string>& names) {
   const std::vector<Place> places = read_places(names);
   for (const std::string& name : names) {
     Site site;
-    site.name_a = name;
-    site.place_a = places[sites.size()];
+    site.a.name = name;
+    site.a.place = places[sites.size()];
     sites.push_back(std::move(site));
   }
   return sites;
@@ -50,7 +50,7 @@ TEST(ModuleTree, FindsTheInnermostBlock) {
 
 TEST(ModuleTree, NumbersStagesByTheirLayers) {
   std::vector<Site> sites = named({"0_query", "0_output", "3_query", "3_output"});
-  for (Site& site : sites) site.layer = site.place_a.layer_number();
+  for (Site& site : sites) site.layer = site.a.place.layer_number();
   number_blocks(sites);
   EXPECT_EQ(sites[1].block, 0);
   EXPECT_EQ(sites[2].block, 3);

@@ -13,6 +13,7 @@
 #include "diagnose/graph/edges.h"
 #include "diagnose/graph/extent.h"
 #include "diagnose/graph/last_calls.h"
+#include "diagnose/graph/made_of.h"
 #include "diagnose/graph/module_tree.h"
 #include "diagnose/site.h"
 
@@ -54,7 +55,8 @@ bool captured_in_order(const std::vector<Site>& sites) {
   for (const Site& site : sites)
     if (site.block) steps.push_back(&site);
   std::ranges::sort(steps, {}, &Site::capture);
-  if (std::ranges::is_sorted(steps, {}, &Site::name_a)) return false;
+  const auto name = [](const Site* site) -> const std::string& { return site->a.name; };
+  if (std::ranges::is_sorted(steps, {}, name)) return false;
   std::map<std::size_t, int64_t> last;  // Of each list.
   for (const Site* step : steps) {
     const auto [block, fresh] = last.try_emplace(step->list, *step->block);
@@ -111,7 +113,7 @@ void sort_by_names(std::vector<Site>& sites, const std::vector<std::string>& ord
   std::map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < order.size(); ++i) places.emplace(order[i], i);
   std::ranges::stable_sort(sites, {}, [&](const Site& site) {
-    const auto place = places.find(site.name_a);
+    const auto place = places.find(site.a.name);
     return place == places.end() ? order.size() : place->second;
   });
 }
@@ -122,9 +124,9 @@ Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
   Run run;
   std::size_t weights = 0, layered = 0;
   for (Site& site : sites) {
-    if (!site.layer) site.layer = site.place_a.layer_number();
+    if (!site.layer) site.layer = site.a.place.layer_number();
     site.role = role_of(site);
-    weights += site.place_a.parameter != Param::none;
+    weights += site.a.place.parameter != Param::none;
     layered += site.layer.has_value();
   }
   number_blocks(sites);
@@ -139,6 +141,7 @@ Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
   if (run.activations) {
     number_blocks(sites);
     find_copies(sites);
+    find_made_of(sites);
     find_inputs(sites);
     run.extent = extent_of(sites);
   }
@@ -157,7 +160,7 @@ const Site* as_read_by(const Run& run, const Site* source, const Site& reader) {
 
 const Site* find_role(const Run& run, const Site& near, Role role) {
   for (const Site& site : run.sites)
-    if (site.role == role && site.block == near.block && site.compared())
+    if (site.role == role && site.block == near.block && site.compared() && !site.aside)
       return as_read_by(run, &site, near);
   return nullptr;
 }

@@ -20,9 +20,9 @@ tensordiff::Run captured(const Names& names) {
   const std::vector<Place> places = read_places(names);
   for (const std::string& name : names) {
     Site site;
-    site.pair = site.capture = sites.size();
-    site.name_a = site.name_b = name;
-    site.place_a = site.place_b = places[sites.size()];
+    site.index = site.capture = sites.size();
+    site.a.name = site.b.name = name;
+    site.a.place = site.b.place = places[sites.size()];
     site.views.a = site.views.b = noise_view({4, 8}, static_cast<unsigned>(sites.size()));
     site.comparison.status = Status::equal;
     sites.push_back(std::move(site));
@@ -32,15 +32,15 @@ tensordiff::Run captured(const Names& names) {
 
 Names order_of(const tensordiff::Run& run) {
   Names names;
-  for (const Site& site : run.sites) names.push_back(site.name_a);
+  for (const Site& site : run.sites) names.push_back(site.a.name);
   return names;
 }
 
 Names inputs_of(const tensordiff::Run& run, const std::string& name) {
   Names names;
   for (const Site& site : run.sites)
-    if (site.name_a == name)
-      for (const std::size_t input : site.inputs) names.push_back(run.sites[input].name_a);
+    if (site.a.name == name)
+      for (const std::size_t input : site.inputs) names.push_back(run.sites[input].a.name);
   return names;
 }
 
@@ -158,9 +158,9 @@ TEST(Order, PutsALastCallBeforeTheContainerThatGivesTheSame) {
   const std::vector<Place> places = read_places(names);
   for (const std::string& name : names) {
     Site site;
-    site.pair = site.capture = sites.size();
-    site.name_a = site.name_b = name;
-    site.place_a = site.place_b = places[sites.size()];
+    site.index = site.capture = sites.size();
+    site.a.name = site.b.name = name;
+    site.a.place = site.b.place = places[sites.size()];
     site.views.a = site.views.b = noise_view({4, 8}, static_cast<unsigned>(sites.size()));
     site.comparison.status = Status::equal;
     const double own = name == "layer1.0" ? 1 : static_cast<double>(sites.size());
@@ -179,8 +179,8 @@ TEST(Order, PutsALastCallBehindWhatItIsAFunctionOf) {
   std::vector<Site> sites;
   for (const std::string& name : names) {
     Site site;
-    site.pair = site.capture = sites.size();
-    site.name_a = site.name_b = name;
+    site.index = site.capture = sites.size();
+    site.a.name = site.b.name = name;
     site.views.a = site.views.b = noise_view({4, 8}, static_cast<unsigned>(sites.size()));
     site.comparison.status = Status::equal;
     sites.push_back(std::move(site));
@@ -191,7 +191,7 @@ TEST(Order, PutsALastCallBehindWhatItIsAFunctionOf) {
   sites[1].views.a = view_of({4, 8}, relu, DType::f32);
   move_last_calls(sites);
   Names order;
-  for (const Site& site : sites) order.push_back(site.name_a);
+  for (const Site& site : sites) order.push_back(site.a.name);
   EXPECT_EQ(order,
             Names({"block.norm1", "block.conv1", "block.norm2", "block.act", "block.conv2"}));
 }

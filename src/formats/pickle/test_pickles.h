@@ -102,7 +102,7 @@ inline std::string told(const Format& format, const std::string& file) {
       continue;
     }
     std::vector<double> values(t.elements() * (is_complex(t.view.dtype) ? 2 : 1));
-    if (!values.empty()) reader.value().values(0, t.elements(), values.data());
+    if (!values.empty()) reader.value().components(0, t.elements(), values.data());
     for (const double value : values) out += fmt::format(" {:g}", value);
   }
   for (const Problem& problem : catalog.value().problems) out += " | " + problem.message;

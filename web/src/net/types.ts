@@ -1,7 +1,8 @@
 // What the server says, as in docs/http-api.md.
 
-/** A number, or why it is none. */
-export type Num = number | 'nan' | 'inf' | '-inf' | null;
+import type { Conclusion, Diff, Finding, Num, Stats } from './wire';
+
+export type { Finding, Num } from './wire';
 
 export interface Source {
   id: string;
@@ -65,17 +66,6 @@ export interface Match {
   regex: string | null;
 }
 
-export interface Finding {
-  code: string;
-  pair: number;
-  confidence: number;
-  explanation: string;
-  parameters: Record<string, unknown>;
-  residualBefore: Num;
-  residualAfter: Num;
-  convention?: boolean;
-}
-
 export interface Divergence {
   pair: number;
   created: boolean;
@@ -112,6 +102,17 @@ export interface Session {
   findings: Finding[];
   notes: string[];
   ordered: boolean;
+  conversion: ConversionRule[];
+}
+
+/** What was done to all tensors of one kind; names have # for numbers. */
+export interface ConversionRule {
+  rule: string;
+  a: string;
+  b: string;
+  tensors: number;
+  /** Pairs of the kind that do not follow. */
+  exceptions: number[];
 }
 
 export interface Summary {
@@ -125,7 +126,7 @@ export interface Summary {
   pending: number;
   onlyA: number;
   onlyB: number;
-  verdict: 'same' | 'close' | 'different' | 'trouble' | null;
+  verdict: Conclusion | null;
 }
 
 export interface Recent {
@@ -153,33 +154,11 @@ export interface Side {
   shape: number[];
   strides: number[] | null;
   bytes: number;
-  stats: Record<'mean' | 'std' | 'min' | 'max' | 'norm' | 'zeros' | 'nan' | 'inf', Num> | null;
+  stats: Stats | null;
 }
 
-export interface Metrics {
-  compared: number;
-  equal: number;
-  maxAbs: Num;
-  at: number[] | null;
-  aThere: Num;
-  bThere: Num;
-  meanAbs: Num;
-  mse: Num;
-  rmse: Num;
-  maxRel: Num;
-  meanRel: Num;
-  relL2: Num;
-  cosine: Num;
-  pcc: Num;
-  normRatio: Num;
+export interface Metrics extends Diff {
   snrDb: Num;
-  ulpMax: Num;
-  beyond: number;
-  nonfiniteMismatch: number;
-  nonfiniteAgreeing: number;
-  atol: Num;
-  rtol: Num;
-  rtolNeeded: Num;
   ratio: Num;
 }
 

@@ -14,8 +14,11 @@ interface One {
 
 const elements = (n: number) => `${count(n)} ${n === 1 ? 'element' : 'elements'}`;
 
+/** Elements that are not within tolerance, for whatever reason. */
+export const beyond = (m: M): number => m.exceeding + m.nonfiniteMismatch;
+
 function mainMetrics(pair: Pair, m: M): One[] {
-  const bad = m.beyond > 0;
+  const bad = beyond(m) > 0;
   const lost = m.nonfiniteMismatch > 0;
   const nonfinite = (side: 'a' | 'b', kind: 'nan' | 'inf') =>
     count(toNumber(pair[side]?.stats?.[kind] ?? 0));
@@ -23,7 +26,7 @@ function mainMetrics(pair: Pair, m: M): One[] {
     {
       name: 'max |Δ|',
       value: lost ? 'NaN/Inf' : num(m.maxAbs),
-      extra: m.at ? ` @ ${m.at.join(', ')}` : '',
+      extra: m.maxAbsAt ? ` @ ${m.maxAbsAt.join(', ')}` : '',
       hot: bad,
     },
     { name: 'mean |Δ|', value: num(m.meanAbs, 3) },
@@ -32,8 +35,8 @@ function mainMetrics(pair: Pair, m: M): One[] {
     { name: 'SNR', value: num(m.snrDb, 3), extra: m.snrDb === null ? '' : ' dB' },
     {
       name: 'beyond tolerance',
-      value: percent(m.beyond, m.compared + m.nonfiniteMismatch + m.nonfiniteAgreeing),
-      extra: ` ${count(m.beyond)}`,
+      value: percent(beyond(m), m.compared + m.nonfiniteMismatch + m.nonfiniteAgreeing),
+      extra: ` ${count(beyond(m))}`,
       hot: bad,
     },
     {

@@ -137,6 +137,7 @@ export function PairHeader({ pair }: { pair: Pair }) {
     pair.a &&
     pair.b &&
     !(isSame(pair.a.shape, pair.shape) && isSame(pair.b.shape, pair.shape));
+  const sure = Math.round(100 * toNumber(finding?.confidence ?? null));
   return (
     <section class="ph" aria-label="Pair">
       <h2>
@@ -174,7 +175,7 @@ export function PairHeader({ pair }: { pair: Pair }) {
           {finding && <b>{finding.explanation}</b>}
           {finding && (
             <span class="t3">
-              {finding.code.replaceAll('_', ' ')}, {Math.round(100 * finding.confidence)} % sure
+              {finding.code.replaceAll('_', ' ')}, {sure} % sure
             </span>
           )}
           {pair.message && <span>{pair.message}</span>}

@@ -7,6 +7,7 @@ import * as api from '../net/api';
 import type { Hit, Pair } from '../net/types';
 import { samePlace } from '../store/probe';
 import * as view from '../store/view';
+import { beyond } from './Metrics';
 import { Profiles } from './Profiles';
 
 const WORST = 64;
@@ -62,7 +63,7 @@ export function Worst({ pair, lead }: { pair: Pair; lead?: ComponentChildren }) 
   const { value: found, isOld } = useFetched(`${pair.id} ${pair.v}`, (asked) =>
     api.worst(asked.session, pair, WORST, asked.signal),
   );
-  const beyond = pair.metrics?.beyond ?? 0;
+  const wrong = pair.metrics ? beyond(pair.metrics) : 0;
   return (
     <div class="card worst">
       <div class="hd">
@@ -88,7 +89,7 @@ export function Worst({ pair, lead }: { pair: Pair; lead?: ComponentChildren }) 
           </button>
         </fieldset>
         <span class="sp" />
-        <span class="t3">{count(beyond)} beyond tol</span>
+        <span class="t3">{count(wrong)} beyond tol</span>
       </div>
       <div
         class="scroll"

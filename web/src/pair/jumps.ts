@@ -16,13 +16,13 @@ const ROUNDS_MAX = 64;
 
 export async function jumpToMax() {
   const metrics = (await openedPair())?.metrics;
-  if (!metrics?.at) {
+  if (!metrics?.maxAbsAt) {
     state.say('no element differs');
     return;
   }
-  view.goTo(metrics.at);
+  view.goTo(metrics.maxAbsAt);
   const what = metrics.nonfiniteMismatch > 0 ? 'first NaN/Inf mismatch' : 'largest difference';
-  state.say(`${what}, at ${metrics.at.join(', ')}`);
+  state.say(`${what}, at ${metrics.maxAbsAt.join(', ')}`);
 }
 
 /** The last thing that was looked for; N goes on with it. */

@@ -81,7 +81,15 @@ export const pairBusy = signal(false);
 export const pairError = signal<string | null>(null);
 
 export const connected = signal(true);
-export type Dialog = 'palette' | 'keys' | 'export' | 'tolerance' | 'matching' | 'find' | 'index';
+export type Dialog =
+  | 'palette'
+  | 'keys'
+  | 'conversion'
+  | 'export'
+  | 'tolerance'
+  | 'matching'
+  | 'find'
+  | 'index';
 export const dialog = signal<Dialog | null>(null);
 /** What was last announced, for the live region. */
 export const announced = signal('');

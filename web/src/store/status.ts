@@ -1,18 +1,8 @@
 // The statuses of a row, and the five classes in which the page shows them.
 
-export const STATUS = [
-  'pending',
-  'identical',
-  'equal',
-  'close',
-  'different',
-  'incomparable',
-  'error',
-  'only_a',
-  'only_b',
-  'single',
-] as const;
-export type Status = (typeof STATUS)[number];
+import { STATUS, type Status } from '../net/wire';
+
+export { STATUS, type Status };
 
 /** Each has a colour and a glyph of its own. */
 export type Class = 'ok' | 'close' | 'bad' | 'nc' | 'na';
@@ -29,6 +19,7 @@ const OF_STATUS: Record<Status, Class> = {
   only_a: 'na',
   only_b: 'na',
   single: 'na',
+  same_shape: 'na',
 };
 
 export const classOf = (status: Status): Class => OF_STATUS[status];
@@ -60,5 +51,6 @@ const WORDS: Record<Status, string> = {
   only_a: 'Only in A',
   only_b: 'Only in B',
   single: 'Tensor',
+  same_shape: 'Same shape',
 };
 export const statusText = (status: string): string => WORDS[status as Status] ?? status;

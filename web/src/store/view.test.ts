@@ -32,7 +32,8 @@ test('the next pair of the same shape keeps slice and zoom', () => {
 });
 
 test('without a place of someone’s choice, the cursor is at the worst element of each pair', () => {
-  const worst = (at: number[]) => ({ ...pairOf([4, 100], [], []), metrics: { at } }) as Pair;
+  const worst = (at: number[]) =>
+    ({ ...pairOf([4, 100], [], []), metrics: { maxAbsAt: at } }) as Pair;
   view.lookAt(worst([1, 2]));
   expect(view.cursor.value).toEqual([1, 2]);
   view.lookAt(worst([3, 70]));

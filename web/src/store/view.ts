@@ -88,7 +88,7 @@ export function lookAt(pair: Pair, wanted?: readonly number[] | null) {
   const shapeA = common ?? pair.a?.shape ?? pair.b?.shape ?? [];
   const shapeB = common ?? pair.b?.shape ?? pair.a?.shape ?? [];
   if (!sameShape(shapeA, sliceA.value.shape)) {
-    sliceA.value = startSlice(shapeA, wanted ?? pair.metrics?.at);
+    sliceA.value = startSlice(shapeA, wanted ?? pair.metrics?.maxAbsAt);
     zoom.value = wholePlane(sliceA.value);
     rangeA.value = { from: 0, to: Math.min(10, Math.max(shapeA.at(-1) ?? 1, 1)) };
     activeAxis.value = 0;
@@ -96,8 +96,8 @@ export function lookAt(pair: Pair, wanted?: readonly number[] | null) {
   } else if (wanted) {
     sliceA.value = { ...sliceA.value, at: startSlice(shapeA, wanted).at };
     isChosen = true;
-  } else if (!isChosen && pair.metrics?.at) {
-    move(pair.metrics.at);
+  } else if (!isChosen && pair.metrics?.maxAbsAt) {
+    move(pair.metrics.maxAbsAt);
   }
   if (!common) linked.value = false;
   else if (!sameShape(shapeB, sliceB.value.shape)) linked.value = true;

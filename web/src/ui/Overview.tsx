@@ -51,6 +51,25 @@ function Chart() {
   return isDue.value ? <ErrorChart /> : <div class="chart" />;
 }
 
+/** The way to the table of the conversion, where two checkpoints tell one. */
+function Conversion() {
+  const rules = state.session.value!.conversion;
+  if (rules.length === 0) return null;
+  const exceptions = rules.reduce((sum, rule) => sum + rule.exceptions.length, 0);
+  return (
+    <button
+      type="button"
+      class="lnk hide-s"
+      onClick={() => {
+        state.dialog.value = 'conversion';
+      }}
+    >
+      Conversion: {count(rules.length)} {rules.length === 1 ? 'rule' : 'rules'}
+      {exceptions > 0 && `, ${count(exceptions)} ${exceptions === 1 ? 'exception' : 'exceptions'}`}
+    </button>
+  );
+}
+
 export function Overview() {
   state.rowsRev.value;
   const session = state.session.value!;
@@ -82,6 +101,7 @@ export function Overview() {
           <Stack classes={CLASSES.map((kind) => found[kind])} kinds={CLASSES} />
         </div>
         <Legend />
+        <Conversion />
         {(verdict.finding || notes) && (
           <p class="clip hide-s why" title={`${verdict.finding}${notes ? `\n${notes}` : ''}`}>
             {verdict.finding || notes}

@@ -1,0 +1,1 @@
+"""Tensors on a CUDA device are compared there: one kernel, compiled when it is first needed."""

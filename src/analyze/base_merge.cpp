@@ -1,0 +1,200 @@
+#include "analyze/base_merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyze/code_book.h"
+#include "analyze/patch.h"
+#include "base/parallel.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kSample = 4096;
+// Coefficients of a merge are chosen by a person: 0.3, 0.55. Within this they are the same.
+constexpr double kSame = 0.01;
+constexpr double kLeft = 0.01;  // Share of the change that may be left beside rounding.
+
+const Tensor* find(const Catalog& catalog, const Row& pair) {
+  for (const std::string* name : {&pair.a.name, &pair.b.name})
+    for (const Tensor& tensor : catalog.tensors)
+      if (tensor.name == *name && tensor.fault.empty() && tensor.view.shape == pair.a.shape)
+        return &tensor;
+  return nullptr;
+}
+
+// x with A x = b, for a small symmetric matrix; nothing where it is singular.
+std::optional<std::vector<double>> solve(Dense matrix, std::vector<double> right) {
+  const std::size_t n = right.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    std::size_t pivot = k;
+    for (std::size_t i = k; i < n; ++i)
+      if (std::abs(matrix.row(i)[k]) > std::abs(matrix.row(pivot)[k])) pivot = i;
+    if (std::abs(matrix.row(pivot)[k]) < 1e-300) return std::nullopt;
+    std::swap_ranges(matrix.row(k).begin(), matrix.row(k).end(), matrix.row(pivot).begin());
+    std::swap(right[k], right[pivot]);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i == k) continue;
+      const double factor = matrix.row(i)[k] / matrix.row(k)[k];
+      for (std::size_t j = k; j < n; ++j) matrix.row(i)[j] -= factor * matrix.row(k)[j];
+      right[i] -= factor * right[k];
+    }
+  }
+  for (std::size_t k = 0; k < n; ++k) right[k] /= matrix.row(k)[k];
+  return right;
+}
+
+using Values = std::vector<double>;
+
+Values minus(const Values& x, const Values& y) {
+  Values out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) out[i] = x[i] - y[i];
+  return out;
+}
+
+// ‖b − x a − y m‖²
+double left_after(const Values& b, const Values& a, double x, const Values& m, double y) {
+  double sum = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    const double rest = b[i] - x * a[i] - y * m[i];
+    sum += rest * rest;
+  }
+  return sum;
+}
+
+// Of A and one base: the part of A that stands upright on M tells the coefficient of A.
+void fit_sphere(const Values& b, const Values& a, const Values& m, Combination& found) {
+  const double mm = dot(m, m), aa = dot(a, a), am = dot(a, m);
+  const double upright = aa - am * am / mm;
+  if (mm <= 0 || aa <= 0 || upright <= 0) return;
+  const double of_a = (dot(b, a) - am / mm * dot(b, m)) / upright;
+  const double angle = std::acos(std::clamp(am / std::sqrt(aa * mm), -1.0, 1.0));
+  const double sine = std::sin(angle);
+  if (sine <= 0 || std::abs(of_a * sine) > 1) return;
+  found.t = std::asin(of_a * sine) / angle;
+  const double of_m = std::sin((1 - *found.t) * angle) / sine;
+  found.left_sphere = left_after(b, a, of_a, m, of_m);
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+// What the coefficients of most weights are.
+struct Consensus {
+  std::vector<double> weights;
+  double t = 0;
+  bool sphere = false, line = false;
+};
+
+std::string text_of(const Consensus& found) {
+  if (found.sphere && !found.line) return fmt::format("SLERP from M to A, t = {:.3g}", found.t);
+  const std::vector<double>& of = found.weights;
+  const double base = 1 - [&] {
+    double sum = 0;
+    for (const double each : of) sum += each;
+    return sum;
+  }();
+  std::string parts = fmt::format("{:.3g} A", of[0]);
+  for (std::size_t i = 1; i < of.size(); ++i) parts += fmt::format(" + {:.3g} M{}", of[i], i + 1);
+  parts +=
+      fmt::format(" {} {:.3g} M{}", base < 0 ? "-" : "+", std::abs(base), of.size() > 1 ? "1" : "");
+  const double even = 1 / static_cast<double>(of.size() + 1);
+  const bool average =
+      std::ranges::all_of(of, [&](double w) { return std::abs(w - even) < kSame; });
+  const bool between =
+      base >= -kSame && std::ranges::all_of(of, [](double w) { return w >= -kSame; });
+  const std::string_view kind = average ? "average" : between ? "linear merge" : "task vectors";
+  const bool ema = of.size() == 1 && between && std::max(of[0], base) > 0.9 && !average;
+  std::string text = fmt::format("{}{}: {}", kind, ema ? " (as one step of an EMA)" : "", parts);
+  if (found.sphere) text += ", or SLERP: the angle is too small to tell";
+  return text;
+}
+
+}  // namespace
+
+std::optional<Combination> combination_of(const Row& pair, const std::vector<Catalog>& bases) {
+  if (!pair.views.steps.empty()) return std::nullopt;
+  Result<Values> a = read_values(pair.views.a, kSample), b = read_values(pair.views.b, kSample);
+  std::vector<Values> models;
+  for (const Catalog& base : bases) {
+    const Tensor* tensor = find(base, pair);
+    if (!tensor) return std::nullopt;
+    Result<Values> values = read_values(tensor->view, kSample);
+    if (!values.ok()) return std::nullopt;
+    models.push_back(std::move(values).value());
+  }
+  if (!a.ok() || !b.ok() || models.empty()) return std::nullopt;
+  const Values& first = models[0];
+  if (first.size() != b.value().size() || first.size() < 2 * models.size()) return std::nullopt;
+  std::vector<Values> directions{minus(a.value(), first)};
+  for (std::size_t i = 1; i < models.size(); ++i) directions.push_back(minus(models[i], first));
+  const Values change = minus(b.value(), first);
+  const std::size_t n = directions.size();
+  Dense products{n, n, Values(n * n)};
+  Values right(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    right[i] = dot(directions[i], change);
+    for (std::size_t j = 0; j < n; ++j) products.row(i)[j] = dot(directions[i], directions[j]);
+  }
+  const std::optional<Values> weights = solve(std::move(products), std::move(right));
+  const double all = dot(change, change);
+  if (!weights || all <= 0) return std::nullopt;
+  Combination found{*weights, {}, 0, all};
+  Values rest = change;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < rest.size(); ++j) rest[j] -= (*weights)[i] * directions[i][j];
+  found.left = dot(rest, rest);
+  if (n == 1) fit_sphere(b.value(), a.value(), first, found);
+  // Rounding of B alone is no part of what has to be explained.
+  const double relative = precision_of(coarser(pair.a.dtype, pair.b.dtype)).relative;
+  const double noise = relative * relative * dot(b.value(), b.value());
+  found.left = std::max(0.0, found.left - noise) / all;
+  found.left_sphere = std::max(0.0, found.left_sphere - noise) / all;
+  return found;
+}
+
+void find_merges(const Study& study, std::vector<EditFound>& edits) {
+  if (study.bases().empty()) return;
+  const std::vector<const Row*>& weights = study.weights();
+  std::vector<std::optional<Combination>> all(weights.size());
+  for_each_index(weights.size(), [&](std::size_t i) {
+    if (edits[i].edit != Edit::none) all[i] = combination_of(*weights[i], study.bases());
+  });
+  std::vector<std::vector<double>> values(study.bases().size());
+  std::vector<double> ts, lines, spheres;
+  for (const std::optional<Combination>& each : all) {
+    if (!each) continue;
+    for (std::size_t i = 0; i < values.size(); ++i) values[i].push_back(each->weights[i]);
+    lines.push_back(each->left);
+    spheres.push_back(each->t ? each->left_sphere : 1);
+    if (each->t) ts.push_back(*each->t);
+  }
+  if (lines.empty()) return;
+  Consensus consensus;
+  for (const std::vector<double>& each : values) consensus.weights.push_back(median(each));
+  if (!ts.empty()) consensus.t = median(ts);
+  consensus.line = median(lines) <= kLeft;
+  consensus.sphere = median(spheres) <= kLeft;
+  // Of two that leave as little, the better one, where it is that by far.
+  if (consensus.line && consensus.sphere) {
+    if (median(lines) > 10 * median(spheres) + 1e-9) consensus.line = false;
+    if (median(spheres) > 10 * median(lines) + 1e-9) consensus.sphere = false;
+  }
+  if (!consensus.line && !consensus.sphere) return;
+  const std::string text = text_of(consensus);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!all[i]) continue;
+    const double left = consensus.line ? all[i]->left : all[i]->left_sphere;
+    bool same = left <= kLeft;
+    for (std::size_t j = 0; j < values.size() && consensus.line; ++j)
+      same &= std::abs(all[i]->weights[j] - consensus.weights[j]) <= kSame;
+    if (!consensus.line) same &= all[i]->t && std::abs(*all[i]->t - consensus.t) <= kSame;
+    if (same) edits[i] = {Edit::merged, text, 1 - left};
+  }
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,209 @@
+// The hypotheses of edit.h, each by itself.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "analyze/code_book.h"
+#include "analyze/edit.h"
+#include "analyze/group_sums.h"
+#include "analyze/low_rank.h"
+#include "analyze/patch.h"
+#include "analyze/profile.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kSample = 4096;
+
+double rounded_to(DType dtype, double value) {
+  std::byte bytes[8];
+  encode(dtype, &value, 1, bytes);
+  return decode_one(dtype, bytes);
+}
+
+// Whether each value of B is that of A rounded to the type.
+bool is_rounded(const std::vector<double>& a, const std::vector<double>& b, DType dtype) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double there = rounded_to(dtype, a[i]);
+    if (there != b[i] && !(std::isnan(there) && std::isnan(b[i]))) return false;
+  }
+  return true;
+}
+
+// How often zeros come in groups of `size`: the number of nonzero values that every group has.
+struct Pattern {
+  std::size_t kept, size;
+};
+constexpr Pattern kPatterns[] = {{1, 4}, {2, 4}, {4, 8}, {2, 8}, {1, 2}, {8, 16}, {4, 16}};
+
+// Whether no group of the rows has more than so many values, and nearly all have as many.
+bool follows(const Pattern& pattern, const std::vector<double>& values) {
+  std::size_t groups = 0, full = 0;
+  for (std::size_t at = 0; at + pattern.size <= values.size(); at += pattern.size) {
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto kept = static_cast<std::size_t>(
+        std::count_if(first, first + static_cast<std::ptrdiff_t>(pattern.size),
+                      [](double value) { return value != 0; }));
+    if (kept > pattern.kept) return false;
+    ++groups;
+    full += kept == pattern.kept;
+  }
+  // A weight that was zero before leaves a group short now and then.
+  return groups >= 16 && 10 * full >= 9 * groups;
+}
+
+std::string pruning_pattern(const Row& pair, const Profile& profile, double share) {
+  const uint64_t rows = profile.rows_b.dead - profile.rows_a.dead;
+  const uint64_t columns = profile.rows_b.dead_columns - profile.rows_a.dead_columns;
+  const auto whole = [&](uint64_t lines, uint64_t of) {
+    return std::abs(static_cast<double>(lines) / static_cast<double>(of) - share) <
+           1e-3 + 0.01 * share;
+  };
+  if (profile.by_row && rows > 0 && whole(rows, profile.rows))
+    return fmt::format("{} of {} rows", rows, profile.rows);
+  if (columns > 0 && whole(columns, profile.columns))
+    return fmt::format("{} of {} columns", columns, profile.columns);
+  const Result<std::vector<double>> values = read_values(pair.views.b, kSample);
+  if (values.ok())
+    for (const Pattern& pattern : kPatterns)
+      if (follows(pattern, values.value()))
+        return fmt::format("{}:{} pattern", pattern.kept, pattern.size);
+  return fmt::format("unstructured, {:.0f} % zero", 100 * share);
+}
+
+// What rounding leaves of a zero change: Σ (half a step)² / 3 over the patch.
+double rounding_energy(const Dense& patch, DType dtype) {
+  const double relative = precision_of(dtype).relative;
+  double sum = 0;
+  for (const double value : patch.values) sum += relative * relative * value * value / 3;
+  return sum;
+}
+
+// The least rank whose remainder is no more than rounding leaves; 0: none in the first half.
+std::size_t rank_above(const Spectrum& spectrum, double noise) {
+  double left = spectrum.total();
+  for (std::size_t rank = 0; rank <= spectrum.energies.size() / 2; ++rank) {
+    if (left <= 1.5 * noise) return rank;
+    left -= spectrum.energies[rank];
+  }
+  return 0;
+}
+
+std::vector<double> sorted(std::span<const double> values) {
+  std::vector<double> copy(values.begin(), values.end());
+  std::ranges::sort(copy);
+  return copy;
+}
+
+// Some whole rows of a view.
+Result<Dense> whole_rows(const View& view, std::size_t wanted) {
+  constexpr uint64_t kWidthMax = 1 << 16;
+  const Extents extents = extents_of(view.shape);
+  Dense rows{0, extents.columns, {}};
+  if (extents.columns > kWidthMax) return rows;
+  const Reader reader = TRY(Reader::open(view));
+  for (const uint64_t row : spread(extents.rows, wanted)) {
+    rows.values.resize(rows.values.size() + extents.columns);
+    reader.values(row * extents.columns, extents.columns,
+                  rows.values.data() + rows.rows++ * extents.columns);
+  }
+  return rows;
+}
+
+View turned(View view) {
+  std::swap(view.shape[0], view.shape[1]);
+  for (Part& part : view.parts) {
+    std::swap(part.origin[0], part.origin[1]);
+    std::swap(part.shape[0], part.shape[1]);
+    std::swap(part.strides[0], part.strides[1]);
+  }
+  return view;
+}
+
+// The rows of A and of B have the same lengths and angles: what changed is the axis along them.
+Maybe preserved(const View& a, const View& b, std::string_view along, double tolerance) {
+  constexpr std::size_t kLines = 24;
+  const Result<Dense> before = whole_rows(a, kLines), after = whole_rows(b, kLines);
+  if (!before.ok() || !after.ok() || before.value().rows < 8) return std::nullopt;
+  // As many angles as an orthogonal matrix has freedoms prove nothing.
+  if (before.value().columns < 16) return std::nullopt;
+  const Dense x = row_gram(before.value()), y = row_gram(after.value());
+  const Dense change = difference(y, x);
+  if (dot(change.values, change.values) > tolerance * tolerance * dot(x.values, x.values))
+    return std::nullopt;
+  bool same = true;
+  for (std::size_t row = 0; row < x.rows && same; ++row)
+    same = sorted(before.value().row(row)) == sorted(after.value().row(row));
+  return same ? EditFound{Edit::reordered, std::string(along), 1}
+              : EditFound{Edit::rotated, fmt::format("along {}", along), 1};
+}
+
+}  // namespace
+
+Maybe find_cast(const Row& pair) {
+  if (!is_float(pair.a.dtype) || !is_float(pair.b.dtype)) return std::nullopt;
+  const Result<std::vector<double>> a = read_values(pair.views.a, kSample);
+  const Result<std::vector<double>> b = read_values(pair.views.b, kSample);
+  if (!a.ok() || !b.ok() || a.value().empty()) return std::nullopt;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    if (is_rounded(a.value(), b.value(), dtype))
+      return EditFound{Edit::cast, fmt::format("to {}", name_of(dtype)), 1};
+    if (is_rounded(b.value(), a.value(), dtype))
+      return EditFound{Edit::cast, fmt::format("from {}", name_of(dtype)), 1};
+  }
+  return std::nullopt;
+}
+
+Maybe find_pruning(const Row& pair, const Profile& profile) {
+  const Comparison& it = pair.comparison;
+  const uint64_t changed = it.diff.compared - it.diff.equal;
+  // Every element that changed is a zero of B that A did not have.
+  if (changed == 0 || it.b.zeros < it.a.zeros || it.b.zeros - it.a.zeros != changed)
+    return std::nullopt;
+  if (it.b.finite == 0 || it.b.zeros == it.b.finite) return std::nullopt;
+  const double share = static_cast<double>(it.b.zeros) / static_cast<double>(it.b.finite);
+  return EditFound{Edit::pruned, pruning_pattern(pair, profile, share), 1};
+}
+
+Maybe find_low_rank(const Row& pair, const Profile& profile) {
+  const Spectrum& spectrum = profile.spectrum_change;
+  if (spectrum.energies.size() < 8 || spectrum.total() <= 0) return std::nullopt;
+  const LowRank cliff = low_rank_of(spectrum);
+  if (cliff.rank > 0)
+    return EditFound{Edit::low_rank, fmt::format("rank {}", cliff.rank), cliff.energy};
+  const Result<Dense> patch = read_patch(pair.views.b);
+  if (!patch.ok()) return std::nullopt;
+  const double noise = rounding_energy(patch.value(), coarser(pair.a.dtype, pair.b.dtype));
+  const std::size_t rank = rank_above(spectrum, noise);
+  if (rank == 0) return std::nullopt;
+  return EditFound{Edit::low_rank, fmt::format("rank {}", rank), spectrum.held_by(rank)};
+}
+
+std::size_t rank_of_change(const Row& pair) {
+  constexpr PatchSize kLarge{2 * kUpdateRankMax, 2 * kUpdateRankMax};
+  const Result<Dense> a = read_patch(pair.views.a, kLarge), b = read_patch(pair.views.b, kLarge);
+  if (!a.ok() || !b.ok()) return 0;
+  const Spectrum spectrum = spectrum_of(difference(b.value(), a.value()));
+  if (spectrum.energies.size() < 2) return 0;
+  const LowRank cliff = low_rank_of(spectrum);
+  if (cliff.rank > 0) return cliff.rank;
+  return rank_above(spectrum, rounding_energy(b.value(), coarser(pair.a.dtype, pair.b.dtype)));
+}
+
+Maybe find_reordering(const Row& pair) {
+  const Shape& shape = pair.views.a.shape;
+  if (shape.size() != 2 || pair.views.a.terms > 1 || pair.views.b.terms > 1) return std::nullopt;
+  // A complex element is two values; its rows are not looked into.
+  if (is_complex(pair.views.a.dtype) || is_complex(pair.views.b.dtype)) return std::nullopt;
+  // Products of values that are stored so exactly; a rotation is rounded once more.
+  const double tolerance =
+      std::max(1e-5, 4 * precision_of(coarser(pair.a.dtype, pair.b.dtype)).relative);
+  Maybe found = preserved(pair.views.a, pair.views.b, "columns", tolerance);
+  if (!found) found = preserved(turned(pair.views.a), turned(pair.views.b), "rows", tolerance);
+  return found;
+}
+
+}  // namespace tensordiff

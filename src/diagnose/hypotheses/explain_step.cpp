@@ -1,0 +1,89 @@
+#include "diagnose/hypotheses/explain_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/text.h"
+#include "diagnose/carried.h"
+#include "diagnose/evidence_slice.h"
+#include "diagnose/hypotheses/confidence.h"
+#include "diagnose/hypotheses/score.h"
+#include "diagnose/operators/proposal.h"
+
+namespace tensordiff {
+namespace {
+
+using hypotheses::Scored;
+
+constexpr std::size_t kTrialsMax = 12;  // Of those that were tried, for --explain.
+
+// What the change makes at the values that were looked at, in the form of the case.
+std::optional<Matrix> model_of(const operators::Context& context, const operators::Operator& made,
+                               const Case& it) {
+  const operators::Extents& extents = made.extents();
+  if (extents.layout != operators::Layout::tokens || extents.features != it.b.features ||
+      extents.rows() != it.b.rows())
+    return std::nullopt;
+  const operators::Grid& grid = context.grid(extents);
+  const operators::Block block = made.predict({&AlignedPair::b}, grid);
+  if (block.empty()) return std::nullopt;
+  Matrix model = like(it.b);
+  std::ranges::fill(model.values, std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t r = 0; r < grid.rows.size(); ++r)
+    for (std::size_t c = 0; c < grid.columns.size(); ++c)
+      model.row(grid.rows[r])[grid.columns[c]] = block.row(r)[c];
+  return model;
+}
+
+Finding finding_of(const operators::Context& context, const operators::Operator& step,
+                   const hypotheses::Verdict& verdict) {
+  const Scored& best = verdict.tried[0];
+  Finding finding;
+  finding.code = best.change.code;
+  finding.pair = context.site().index;
+  finding.explanation = best.change.text;
+  finding.parameters = best.change.parameters;
+  if (!best.change.cause.empty()) finding.parameters.push_back({"cause", best.change.cause});
+  finding.parameters.push_back({"step", std::string(step.kind())});
+  finding.parameters.push_back({"standing", std::string(name_of(step.standing()))});
+  finding.residual_before = verdict.on_b.rest;
+  finding.residual_after = best.left.rest;
+  finding.confidence = hypotheses::confidence_of(step.standing(), best.change.family);
+  if (const std::optional<Case> it = values_of(context.run(), context.site()))
+    finding.evidence = evidence_of(*it, model_of(context, *best.change.made, *it));
+  return finding;
+}
+
+}  // namespace
+
+void explain_step(const Run& run, const DiagnoseOptions& options, const Site& site, Told& told) {
+  if (!site.compared()) return;
+  const operators::Context context(run, site);
+  for (const operators::Proposal* proposal : operators::kinds::kAll) {
+    const operators::OperatorPtr step = proposal->propose(context);
+    if (!step) continue;
+    const hypotheses::Verdict verdict = hypotheses::judge(context, *step);
+    for (std::size_t i = 0; options.explain && i < std::min(kTrialsMax, verdict.tried.size()); ++i)
+      told.trials.push_back(
+          {site.index, verdict.tried[i].change.code,
+           fmt::format("{} as {} of {}: {}; leaves {} of {} ({} times the noise)",
+                       verdict.tried[i].complete ? "accepted" : "rejected", step->kind(),
+                       step->text(), verdict.tried[i].change.text,
+                       human_number(verdict.tried[i].left.rest), human_number(verdict.on_b.rest),
+                       human_number(verdict.tried[i].left.s))});
+    if (options.explain && verdict.tried.empty())
+      told.trials.push_back(
+          {site.index, "operator",
+           fmt::format("{} of {}: leaves {} of B, {} times the noise ({} of A)", step->kind(),
+                       step->text(), human_number(verdict.on_b.rest), human_number(verdict.on_b.s),
+                       human_number(verdict.on_a.s))});
+    if (!verdict.tried.empty() && verdict.tried[0].complete)
+      told.finding = finding_of(context, *step, verdict);
+    return;
+  }
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,15 @@
+// The cause of a step that made an error, by what it computes: its operator, and the change of it
+// that B makes.
+
+#pragma once
+
+#include <optional>
+
+#include "diagnose/explain.h"
+
+namespace tensordiff {
+
+// Fills in the finding where a change explains B down to the noise.
+void explain_step(const Run& run, const DiagnoseOptions& options, const Site& site, Told& told);
+
+}  // namespace tensordiff

@@ -1,0 +1,78 @@
+#include "diagnose/operators/dropped.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace tensordiff::operators {
+namespace {
+
+// A zero of each value is one bit that B's output tells; with fewer zeros than this it is no
+// dropout but a hole.
+constexpr double kShareMin = 0.01;
+constexpr double kShareMax = 0.95;
+
+class Dropped final : public Operator {
+ public:
+  Dropped(OperatorPtr of, DumpedPtr seen, double factor)
+      : of_(std::move(of)), seen_(std::move(seen)), factor_(factor) {}
+
+  std::string_view kind() const override { return "dropout"; }
+  const Extents& extents() const override { return of_->extents(); }
+  std::string text() const override { return of_->text(); }
+  std::vector<Change> changes(const Context&) const override { return {}; }
+
+  Block predict(const Reading& from, const Grid& grid) const override {
+    Block made = of_->predict(from, grid);
+    const Block seen = seen_->predict({from.side}, grid);
+    if (seen.values.size() != made.values.size()) return {};
+    for (std::size_t i = 0; i < made.values.size(); ++i)
+      made.values[i] *= seen.values[i] == 0 ? 0 : factor_;
+    return made;
+  }
+
+ private:
+  OperatorPtr of_;
+  DumpedPtr seen_;
+  double factor_;
+};
+
+}  // namespace
+
+std::optional<Change> dropped(const Context& context, const OperatorPtr& of) {
+  const DumpedPtr& target = context.target(of->extents().layout);
+  if (!target) return std::nullopt;
+  const Grid& grid = context.grid(of->extents());
+  const Block x = of->predict({&AlignedPair::b}, grid),
+              y = target->predict({&AlignedPair::b}, grid);
+  if (x.values.size() != y.values.size() || x.empty()) return std::nullopt;
+  double zeros = 0;
+  std::vector<double> factors;
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    if (x.values[i] == 0) continue;
+    if (y.values[i] == 0)
+      zeros += 1;
+    else
+      factors.push_back(y.values[i] / x.values[i]);
+  }
+  const double share = zeros / std::max(1.0, zeros + static_cast<double>(factors.size()));
+  if (share < kShareMin || share > kShareMax || factors.empty()) return std::nullopt;
+  const auto middle = factors.begin() + static_cast<std::ptrdiff_t>(factors.size() / 2);
+  std::ranges::nth_element(factors, middle);
+  const auto count = static_cast<double>(x.values.size());
+  return Change{std::make_shared<Dropped>(of, target, *middle),
+                "operator",
+                fmt::format("B sets {} % of the values to zero and multiplies the others by {}: "
+                            "dropout is on",
+                            human_number(std::round(100 * share)), human_number(*middle)),
+                "dropout",
+                Family::support,
+                count * -(share * std::log2(share) + (1 - share) * std::log2(1 - share)),
+                1,
+                {{"share", share}, {"factor", *middle}}};
+}
+
+}  // namespace tensordiff::operators

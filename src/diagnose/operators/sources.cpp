@@ -1,0 +1,138 @@
+#include "diagnose/operators/sources.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "diagnose/operators/attention.h"
+#include "diagnose/operators/combine.h"
+
+namespace tensordiff::operators {
+namespace {
+
+// Of sums the nearest tensors are tried in pairs: a block has about a dozen steps.
+constexpr std::size_t kPaired = 16;
+constexpr std::size_t kNear = 6;  // For functions and products: what was computed just before.
+
+// Those of the extents, and those that are repeated to have them.
+std::vector<OperatorPtr> terms_of(const Context& context, const Extents& extents) {
+  std::vector<OperatorPtr> terms;
+  for (const DumpedPtr& each : context.of_features(extents.features, extents.layout)) {
+    if (each->extents().rows() == extents.rows())
+      terms.push_back(each);
+    else if (extents.rows_by_axis.size() == 2 &&
+             each->extents().rows() == extents.rows_by_axis.back())
+      terms.push_back(std::make_shared<Repeated>(each, extents));
+  }
+  return terms;
+}
+
+bool try_functions(const std::vector<OperatorPtr>& near, const Accept& accept) {
+  for (const OperatorPtr& of : near)
+    for (const ActivationFunction& function : activation_functions())
+      if (&function != &identity_function() && accept(std::make_shared<Map>(function, of)))
+        return true;
+  return false;
+}
+
+bool try_products(const std::vector<OperatorPtr>& near, const Accept& accept) {
+  for (const OperatorPtr& gate : near)
+    for (const OperatorPtr& up : near)
+      for (const ActivationFunction& function : activation_functions())
+        if (gate != up && accept(std::make_shared<Gated>(function, gate, up))) return true;
+  return false;
+}
+
+// Two halves of one tensor: gate and up in one projection.
+bool try_halves(const Context& context, uint64_t rows, uint64_t features, const Accept& accept) {
+  std::size_t tried = 0;
+  for (const DumpedPtr& fused : context.of_features(2 * features, Layout::tokens)) {
+    if (fused->extents().rows() != rows) continue;
+    if (++tried > kNear) break;
+    const auto first = std::make_shared<Columns>(fused, 0, features);
+    const auto second = std::make_shared<Columns>(fused, features, features);
+    if (try_products({first, second}, accept)) return true;
+  }
+  return false;
+}
+
+bool try_pooled(const Context& context, const Extents& rows, uint64_t features,
+                const Accept& accept) {
+  for (const Layout layout : {Layout::tokens, Layout::channels})
+    for (const DumpedPtr& each : context.of_features(features, layout)) {
+      const Extents& extents = each->extents();
+      if (extents.rows_by_axis.size() < 2 || extents.rows_by_axis[0] != rows.rows()) continue;
+      for (const auto by : {Pooled::By::first, Pooled::By::last, Pooled::By::mean,
+                            Pooled::By::mean_of_others, Pooled::By::maximum})
+        if (accept(std::make_shared<Pooled>(each, by))) return true;
+    }
+  return false;
+}
+
+}  // namespace
+
+Block Repeated::predict(const Reading& from, const Grid& grid) const {
+  Grid inner{grid.rows, grid.columns};
+  for (uint64_t& row : inner.rows) row %= of_->extents().rows();
+  return of_->predict(from, inner);
+}
+
+std::vector<Change> Repeated::changes(const Context& context) const {
+  std::vector<Change> changes;
+  lift(
+      of_->changes(context),
+      [&](const OperatorPtr& made) { return std::make_shared<Repeated>(made, extents_); }, changes);
+  return changes;
+}
+
+bool try_streams(const Context& context, const Extents& extents, const Accept& accept) {
+  const std::vector<OperatorPtr> terms = terms_of(context, extents);
+  for (const OperatorPtr& term : terms)
+    if (accept(term)) return true;
+  const std::size_t near = std::min(kPaired, terms.size());
+  // A stream that was last dumped long ago, and what was added since.
+  for (std::size_t i = 0; i < near; ++i)
+    for (std::size_t j = i + 1; j < near; ++j)
+      if (accept(sum_of({terms[i], terms[j]}))) return true;
+  for (std::size_t i = 0; i < near; ++i)
+    for (std::size_t j = i + 1; j < near; ++j)
+      for (std::size_t k = j + 1; k < near; ++k)
+        if (accept(sum_of({terms[i], terms[j], terms[k]}))) return true;
+  return false;
+}
+
+bool Around::accept(const OperatorPtr& input) {
+  OperatorPtr made = wrap_(input);
+  if (!made || !context_.explains_a(*made)) return false;
+  found_ = std::move(made);
+  return true;
+}
+
+double Around::rest(const OperatorPtr& input, const std::vector<uint64_t>& rows) const {
+  const OperatorPtr made = wrap_(input);
+  return made ? context_.rest_of_a(*made, rows) : 1;
+}
+
+bool try_inputs(Around& around, const Extents& rows, uint64_t features) {
+  const Context& context = around.context();
+  const auto accept = [&](const OperatorPtr& input) { return around.accept(input); };
+  std::vector<OperatorPtr> same;
+  for (const DumpedPtr& each : context.of_features(features, rows.layout))
+    if (each->extents().rows() == rows.rows()) same.push_back(each);
+  for (const OperatorPtr& each : same)
+    if (accept(each)) return true;
+  if (rows.layout != Layout::tokens) return false;
+  if (rows.rows_by_axis.size() == 1 && try_pooled(context, rows, features, accept)) return true;
+  if (try_attention(around, rows, features)) return true;
+  const std::vector<OperatorPtr> near(
+      same.begin(), same.begin() + static_cast<std::ptrdiff_t>(std::min(kNear, same.size())));
+  // Factors that models have in front of a head: 1/√d and √d.
+  for (const OperatorPtr& each : near)
+    for (const double power : {-0.5, 0.5}) {
+      std::vector<Term> term = {{each, std::pow(static_cast<double>(features), power)}};
+      if (accept(std::make_shared<Sum>(each->extents(), std::move(term)))) return true;
+    }
+  if (try_functions(near, accept) || try_products(near, accept)) return true;
+  return try_halves(context, rows.rows(), features, accept);
+}
+
+}  // namespace tensordiff::operators

@@ -1,0 +1,16 @@
+// The sequences of two runs under the same names, where their tokens are the same.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/catalog.h"
+
+namespace tensordiff {
+
+// Sequences of lists of log-probabilities stand in any order: those of B get the name that A has
+// for the same ids of tokens. Says in notes what was renamed.
+void name_sequences_alike(const Catalog& a, Catalog& b, std::vector<std::string>& notes);
+
+}  // namespace tensordiff

@@ -1,0 +1,48 @@
+#include "logits/rename.h"
+
+#include <gtest/gtest.h>
+
+#include "formats/test_files.h"
+#include "naming/naming.h"
+
+namespace tensordiff {
+namespace {
+
+Catalog lists(const std::string& text) {
+  Catalog catalog = formats::log_probs.open(test_files::input(text)).value();
+  read_places(catalog);
+  return catalog;
+}
+
+std::string names_of(const Catalog& catalog) {
+  std::string names;
+  for (const Tensor& tensor : catalog.tensors)
+    if (tensor.auxiliary.empty()) names += tensor.name + " ";
+  return names;
+}
+
+TEST(Rename, GivesSequencesOfTheSameTokensOneName) {
+  const Catalog a = lists(
+      "{\"log_probs\": [-1], \"token_ids\": [1]}\n"
+      "{\"log_probs\": [-2], \"token_ids\": [2]}");
+  Catalog b = lists(
+      "{\"log_probs\": [-2], \"token_ids\": [2]}\n"
+      "{\"log_probs\": [-3], \"token_ids\": [3]}\n"
+      "{\"log_probs\": [-1], \"token_ids\": [1]}");
+  std::vector<std::string> notes;
+  name_sequences_alike(a, b, notes);
+  EXPECT_EQ(names_of(b), "sequence_1/log_probs other_sequence_1/log_probs sequence_0/log_probs ");
+  EXPECT_EQ(notes.size(), 1U);
+}
+
+TEST(Rename, LeavesWhatStandsInOrderAlone) {
+  const Catalog a = lists("{\"log_probs\": [-1], \"token_ids\": [1]}");
+  Catalog b = a;
+  std::vector<std::string> notes;
+  name_sequences_alike(a, b, notes);
+  EXPECT_EQ(names_of(b), "sequence_0/log_probs ");
+  EXPECT_TRUE(notes.empty());
+}
+
+}  // namespace
+}  // namespace tensordiff

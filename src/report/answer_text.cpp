@@ -1,0 +1,222 @@
+#include "report/answer_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/divergence_text.h"
+#include "report/selection.h"
+#include "report/wording.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kLabelColumns = 11;  // The widest usual label, DIFFERENT, and a gap of two.
+constexpr std::size_t kEdgeMax = 100;      // The eye does not follow a line over a wider gap.
+constexpr std::size_t kLengthMax = 1000;
+constexpr std::size_t kAlsoMax = 8;   // More lines than this push the table off the screen.
+constexpr std::size_t kNamesMax = 3;  // Of a group of tensors, those that are named.
+
+std::string pad(std::string_view label) {
+  const std::size_t width = columns(label);
+  return std::string(width + 2 > kLabelColumns ? 2 : kLabelColumns - width, ' ');
+}
+
+std::string verdict_label(const Report& report, const Style& style) {
+  std::string label(verdict_text(report.summary.verdict));
+  for (char& c : label)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
+  return style(tone_of(report.summary.verdict), label) + pad(label);
+}
+
+std::string counts_text(const Report& report, const Style& style) {
+  const Summary& summary = report.summary;
+  const std::pair<uint64_t, Status> counts[] = {
+      {summary.error, Status::error},         {summary.incomparable, Status::incomparable},
+      {summary.different, Status::different}, {summary.same_shape, Status::same_shape},
+      {summary.close, Status::close},         {summary.equal, Status::equal},
+      {summary.identical, Status::identical}};
+  std::string list;
+  for (const auto& [count, status] : counts)
+    if (count > 0)
+      list += (list.empty() ? "" : ", ") +
+              style(tone_of(status), fmt::format("{} {}", human_count(count), status_text(status)));
+  const auto unpaired = [&](const std::vector<Report::Unpaired>& tensors, char side) {
+    const std::string text = fmt::format("{} only in {}", human_count(tensors.size()), side);
+    const bool differs = std::ranges::any_of(tensors, &Report::Unpaired::is_difference);
+    return style(differs ? Tone::trouble : Tone::plain, text);
+  };
+  if (report.only_a.empty() && report.only_b.empty())
+    list += (list.empty() ? "" : "; ") + std::string("none unpaired");
+  else
+    list += (list.empty() ? "" : "; ") + unpaired(report.only_a, 'A') + ", " +
+            unpaired(report.only_b, 'B');
+  if (!report.summary.caveat.empty()) list += "; " + printable(summary.caveat, kLengthMax);
+  return list;
+}
+
+// "layer 1, post_attn", or the name where layers are not known.
+std::string step_text(const PairRow& row) {
+  if (row.layer && !row.stage.empty())
+    return fmt::format("layer {}, {}", *row.layer, printable(row.stage));
+  return names_of(row);
+}
+
+// Of weights: how many changed, and which most.
+std::string changes_text(const Report& report) {
+  RenderOptions options;
+  options.show = std::set{Status::different, Status::incomparable};
+  const std::vector<const PairRow*> changed = select_pairs(report, options, Sort::difference);
+  if (changed.empty()) return "";
+  std::string text = fmt::format("{} of {} changed", human_count(changed.size()),
+                                 counted(report.pairs.size(), "tensor"));
+  const PairRow* largest = changed[0];
+  for (const PairRow* row : changed)
+    if (change_magnitude(*row) > change_magnitude(*largest)) largest = row;
+  if (changed.size() > 1) text += "; largest change: " + names_of(*largest);
+  if (changed.size() == 1) text += ": " + names_of(*largest);
+  if (const auto& change = as_shown(largest->comparison.diff).rel_l2)
+    text += fmt::format(" (relative L2 {})", short_number(*change));
+  return text;
+}
+
+std::string place_text(const Report& report) {
+  if (!report.first_divergence) return "";
+  if (!report.steps) return changes_text(report);
+  return "first divergence: " + step_text(report.pairs[report.first_divergence->pair]);
+}
+
+// "99 %", "99.9 %": what is not certain is never rounded up to it.
+std::string confidence_text(double confidence) {
+  const double percent = 100 * confidence;
+  if (confidence >= 1) return "100 %";
+  if (percent > 99) return fmt::format("{:.1f} %", std::floor(percent * 10) / 10);
+  return fmt::format("{:.0f} %", percent);
+}
+
+// The confidence stands at the right edge of a terminal where there is room.
+std::string cause_line(const Finding& finding, const Style& style, std::size_t width) {
+  const std::string text = printable(finding.explanation, kLengthMax);
+  const std::string confidence = confidence_text(finding.confidence);
+  const std::size_t used = kLabelColumns + columns(text) + columns(confidence);
+  const std::size_t edge = std::min(width, kEdgeMax);
+  const std::size_t gap = used + 2 > edge ? 2 : edge - used;
+  return labelled("cause", text + std::string(gap, ' ') + style(Tone::dim, confidence), style);
+}
+
+std::string evidence_line(const Divergence& first, const Finding* finding, const Style& style) {
+  std::string text = printable(first.explanation, kLengthMax);
+  if (finding && finding->residual_before && finding->residual_after &&
+      *finding->residual_before != *finding->residual_after)
+    text += fmt::format("{}relative error {} → {} with this cause undone", text.empty() ? "" : "; ",
+                        short_number(*finding->residual_before),
+                        short_number(*finding->residual_after));
+  return text.empty() ? "" : labelled("evidence", text, style);
+}
+
+// What is said alike of several pairs is said once.
+struct Group {
+  std::string text;
+  std::vector<std::size_t> pairs;
+};
+
+std::vector<Group> groups_of(const Report& report, std::optional<std::size_t> but) {
+  std::vector<Group> groups;
+  for (const Finding& finding : report.findings) {
+    if (but && finding.pair == *but) continue;
+    const auto same = std::ranges::find(groups, finding.explanation, &Group::text);
+    if (same == groups.end())
+      groups.push_back({finding.explanation, {finding.pair}});
+    else if (same->pairs.back() != finding.pair)
+      same->pairs.push_back(finding.pair);
+  }
+  return groups;
+}
+
+std::string group_text(const Group& group, const Report& report) {
+  const auto step = [&](std::size_t pair) { return step_text(report.pairs[pair]); };
+  if (group.pairs.size() == 1)
+    return step(group.pairs[0]) + ": " + printable(group.text, kLengthMax);
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kNamesMax, group.pairs.size()); ++i)
+    names += (names.empty() ? "" : ", ") + step(group.pairs[i]);
+  return fmt::format("{}: {} ({}{})", counted(group.pairs.size(), "tensor"),
+                     printable(group.text, kLengthMax), names,
+                     group.pairs.size() > kNamesMax ? ", …" : "");
+}
+
+std::string list(std::string_view label, const std::vector<std::string>& lines,
+                 const Style& style) {
+  std::string out;
+  const std::size_t shown = lines.size() > kAlsoMax + 1 ? kAlsoMax : lines.size();
+  for (std::size_t i = 0; i < shown; ++i) out += labelled(i == 0 ? label : "", lines[i], style);
+  if (shown < lines.size())
+    out +=
+        labelled("", fmt::format("… and {} more (-o report has all)", lines.size() - shown), style);
+  return out;
+}
+
+// Further divergences, then findings about other pairs.
+std::string also_lines(const Report& report, const Style& style) {
+  std::vector<std::string> lines;
+  for (const Divergence& next : report.next_divergences)
+    if (!finding_at(report, next.pair))
+      lines.push_back(step_text(report.pairs[next.pair]) + ": " +
+                      printable(next.explanation, kLengthMax));
+  const bool first = report.steps && report.first_divergence;
+  const std::optional<std::size_t> but =
+      first ? std::optional(report.first_divergence->pair) : std::nullopt;
+  for (const Group& group : groups_of(report, but)) lines.push_back(group_text(group, report));
+  return list(first ? "also" : "findings", lines, style);
+}
+
+std::string side_lines(const Report& report, const Style& style) {
+  const std::string a = printable(report.a.path), b = printable(report.b.path);
+  const std::size_t name = std::max(columns(a), columns(b));
+  const auto line = [&](std::string_view which, const std::string& path, const Side& side) {
+    const std::string facts = fmt::format("{}, {}, {}", side.format,
+                                          counted(side.tensors, "tensor"), human_bytes(side.bytes));
+    return labelled(
+        which, path + std::string(name - columns(path) + 2, ' ') + style(Tone::dim, facts), style);
+  };
+  return line("A", a, report.a) + (report.alone ? "" : line("B", b, report.b));
+}
+
+}  // namespace
+
+std::string labelled(std::string_view label, std::string_view text, const Style& style) {
+  return style(Tone::dim, label) + pad(label) + std::string(text) + "\n";
+}
+
+std::string verdict_line(const Report& report, const Style& style) {
+  return verdict_label(report, style) +
+         (report.pairs.empty() && !report.summary.caveat.empty()
+              ? printable(report.summary.caveat, kLengthMax)
+              : counted(report.pairs.size(), "pair") + ": " + counts_text(report, style)) +
+         "\n";
+}
+
+std::string answer_lines(const Report& report, const Style& style, std::size_t width) {
+  const std::string place = place_text(report);
+  if (place.empty())
+    return verdict_line(report, style) + also_lines(report, style) + side_lines(report, style);
+  std::string out = verdict_label(report, style) + style(Tone::bold, place) + "\n";
+  if (report.steps) {
+    const std::size_t pair = report.first_divergence->pair;
+    const Finding* finding = finding_at(report, pair);
+    const std::string message = printable(message_of(report.pairs[pair]), kLengthMax);
+    if (finding)
+      out += cause_line(*finding, style, width);
+    else if (!message.empty())
+      out += labelled("cause", message, style);
+    out += evidence_line(*report.first_divergence, finding, style);
+  }
+  return out + also_lines(report, style) +
+         labelled("pairs", human_count(report.pairs.size()) + ": " + counts_text(report, style),
+                  style) +
+         side_lines(report, style);
+}
+
+}  // namespace tensordiff

@@ -1,0 +1,143 @@
+#include "report/token_reach.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "align/view.h"
+#include "base/text.h"
+#include "diagnose/fit.h"
+#include "diagnose/noise/roundoff.h"
+#include "tensor/reader.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr uint64_t kReadMax = 1 << 22;   // Read of a pair; a second or so is too long for more.
+constexpr std::size_t kLayersMax = 128;  // Looked at behind the first divergence.
+// What is left of a mistake in tokens that it does not reach is rounding: a thousandth of what it
+// does to the others, and no more than some roundoffs.
+constexpr double kOfLargest = 1e-3;
+constexpr double kRoundoffs = 8;
+constexpr double kSmall = 0.25;  // Of the mean token: smaller ones have the noise of others.
+constexpr std::size_t kPartsMax = 4;
+
+// The view with its tokens first; nothing where no axis is theirs.
+std::optional<View> tokens_first(const View& view, uint64_t tokens) {
+  const auto axis = std::ranges::find(view.shape, tokens);
+  if (axis == view.shape.end()) return std::nullopt;
+  std::vector<uint64_t> order(view.shape.size());
+  std::iota(order.begin(), order.end(), uint64_t{0});
+  const auto at = order.begin() + (axis - view.shape.begin());
+  std::rotate(order.begin(), at, at + 1);
+  return permuted(view, order);
+}
+
+std::optional<std::vector<double>> values_of(const View& view) {
+  const Result<Reader> reader = Reader::open(view);
+  if (!reader.ok() || is_complex(view.dtype)) return std::nullopt;
+  std::vector<double> values(view.elements());
+  reader.value().values(0, values.size(), values.data());
+  return values;
+}
+
+// What one sequence shows.
+struct InSequence {
+  std::vector<uint64_t> positions;  // That differ.
+  uint64_t tokens = 0;
+  int64_t last_good = -1;  // The last position that agrees.
+
+  bool to_the_end() const { return static_cast<int64_t>(positions.front()) > last_good; }
+};
+
+std::string text_of(const InSequence& in) {
+  if (in.positions.size() == in.tokens) return "";
+  if (in.to_the_end()) return fmt::format("from position {} on", in.positions.front());
+  return fmt::format("at position{} {}", in.positions.size() == 1 ? "" : "s",
+                     ranges_text(in.positions));
+}
+
+}  // namespace
+
+std::optional<TokenRows> rows_apart(const AlignedPair& views, uint64_t tokens) {
+  if (tokens < 2 || views.a.elements() > kReadMax) return std::nullopt;
+  const std::optional<View> first_a = tokens_first(views.a, tokens);
+  const std::optional<View> first_b = tokens_first(views.b, tokens);
+  if (!first_a || !first_b || first_a->shape != first_b->shape) return std::nullopt;
+  const std::optional<std::vector<double>> a = values_of(*first_a), b = values_of(*first_b);
+  if (!a || !b) return std::nullopt;
+  const std::size_t width = a->size() / tokens;
+  std::vector<double> gaps(tokens), sizes(tokens);
+  for (std::size_t i = 0; i < a->size(); ++i) {
+    const double gap = (*b)[i] - (*a)[i];
+    gaps[i / width] += std::isfinite(gap) ? gap * gap : INFINITY;
+    sizes[i / width] += (*a)[i] * (*a)[i];
+  }
+  const double mean = std::accumulate(sizes.begin(), sizes.end(), 0.0) / double(tokens);
+  double largest = 0;
+  for (uint64_t row = 0; row < tokens; ++row) {
+    gaps[row] = std::sqrt(gaps[row] / std::max(sizes[row], kSmall * mean));
+    if (std::isfinite(gaps[row])) largest = std::max(largest, gaps[row]);
+  }
+  const double rounded = std::max(roundoff_of(views.a), roundoff_of(views.b));
+  const double most = std::max(kOfLargest * largest, kRoundoffs * rounded);
+  TokenRows rows;
+  for (uint64_t row = 0; row < tokens; ++row)
+    if (!(gaps[row] <= most)) rows.insert(row);
+  return rows;
+}
+
+std::string reach_text(const TokenRows& rows, const std::vector<Token>& tokens) {
+  std::map<int32_t, InSequence> sequences;
+  for (uint64_t row = 0; row < tokens.size(); ++row) {
+    InSequence& in = sequences[tokens[row].sequence];
+    ++in.tokens;
+    const int64_t position = std::max(0, tokens[row].position);
+    if (rows.contains(row))
+      in.positions.push_back(static_cast<uint64_t>(position));
+    else
+      in.last_good = std::max(in.last_good, position);
+  }
+  std::string text;
+  std::size_t parts = 0;
+  for (const auto& [number, in] : sequences) {
+    if (in.positions.empty() || ++parts > kPartsMax) continue;
+    std::string part = text_of(in);
+    if (sequences.size() > 1)
+      part = fmt::format("of sequence {}{}{}", number, part.empty() ? "" : " ", part);
+    text += (text.empty() ? "" : " and ") + part;
+  }
+  return parts > kPartsMax ? text + " and more" : text;
+}
+
+void tell_tokens(const std::vector<Token>& tokens,
+                 const std::function<Result<AlignedPair>(std::size_t pair)>& views_of,
+                 Report& report) {
+  if (tokens.size() < 2 || !report.first_divergence) return;
+  const auto rows_of = [&](std::size_t pair) -> std::optional<TokenRows> {
+    const Result<AlignedPair> views = views_of(pair);
+    return views.ok() ? rows_apart(views.value(), tokens.size()) : std::nullopt;
+  };
+  const PairRow& first = report.pairs[report.first_divergence->pair];
+  const std::optional<TokenRows> rows = rows_of(first.index);
+  if (!rows || rows->empty() || rows->size() == tokens.size()) return;
+  std::string text = fmt::format("only tokens {} differ", reach_text(*rows, tokens));
+  std::size_t looked = 0;
+  bool stays = first.layer.has_value();
+  for (const PairRow& row : report.pairs) {
+    const bool later = first.layer && row.layer && *row.layer > *first.layer;
+    if (!stays || !later || row.a.place.step != Role::layer_output || looked == kLayersMax)
+      continue;
+    const std::optional<TokenRows> there = rows_of(row.index);
+    if (!there) continue;
+    ++looked;
+    stays = *there == *rows;
+  }
+  if (stays && looked > 0) text += fmt::format(", in every layer from {} on", *first.layer);
+  report.first_divergence->explanation += "; " + text;
+}
+
+}  // namespace tensordiff

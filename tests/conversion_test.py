@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""tensordiff conversion -o python writes a script that makes B of A, bit for bit."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+PROGRAM = os.path.abspath(os.environ.get("TENSORDIFF", "build/tensordiff"))
+NAMES = {"float32": "F32", "float16": "F16"}
+LAYERS, HIDDEN, HEADS, KV_HEADS, INNER = 3, 32, 4, 2, 48
+HEAD = HIDDEN // HEADS
+
+
+def write_safetensors(path, tensors):
+    header, data = {}, b""
+    for name, value in tensors.items():
+        raw = np.ascontiguousarray(value).tobytes()
+        header[name] = {"dtype": NAMES[str(value.dtype)], "shape": list(value.shape),
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
+def model(seed):
+    rng = np.random.default_rng(seed)
+    noise = lambda *shape: rng.standard_normal(shape, dtype=np.float32)
+    a = {"model.embed_tokens.weight": noise(64, HIDDEN), "model.norm.weight": noise(HIDDEN)}
+    for i in range(LAYERS):
+        at = f"model.layers.{i}."
+        a[at + "input_layernorm.weight"] = noise(HIDDEN)
+        a[at + "post_attention_layernorm.weight"] = noise(HIDDEN)
+        a[at + "self_attn.q_proj.weight"] = noise(HIDDEN, HIDDEN)
+        a[at + "self_attn.k_proj.weight"] = noise(KV_HEADS * HEAD, HIDDEN)
+        a[at + "self_attn.v_proj.weight"] = noise(KV_HEADS * HEAD, HIDDEN)
+        a[at + "self_attn.o_proj.weight"] = noise(HIDDEN, HIDDEN)
+        a[at + "mlp.gate_proj.weight"] = noise(INNER, HIDDEN)
+        a[at + "mlp.up_proj.weight"] = noise(INNER, HIDDEN)
+        a[at + "mlp.down_proj.weight"] = noise(HIDDEN, INNER)
+    return a
+
+
+def transposed(a):
+    """Kernels have inputs first, as in Flax."""
+    return {name.replace(".weight", ".kernel") if value.ndim == 2 and "layers" in name else name:
+            value.T if value.ndim == 2 and "layers" in name else value
+            for name, value in a.items()}
+
+
+def fused(a):
+    """q, k, v in one tensor, gate and up in another, as servers have them."""
+    b = {}
+    for name, value in a.items():
+        at = name.rsplit(".", 3)[0]
+        if ".q_proj." in name:
+            b[at + ".self_attn.qkv_proj.weight"] = np.concatenate(
+                [a[f"{at}.self_attn.{x}_proj.weight"] for x in "qkv"])
+        elif ".gate_proj." in name:
+            b[at + ".mlp.gate_up_proj.weight"] = np.concatenate(
+                [value, a[at + ".mlp.up_proj.weight"]])
+        elif not any(x in name for x in (".k_proj.", ".v_proj.", ".up_proj.")):
+            b[name] = value
+    return b
+
+
+def turned(a):
+    """The rows of q and k as neighbours, as Meta has them."""
+    def turn(value, heads):
+        return value.reshape(heads, 2, -1, HIDDEN).swapaxes(1, 2).reshape(value.shape)
+    return {name: turn(value, HEADS) if ".q_proj." in name
+            else turn(value, KV_HEADS) if ".k_proj." in name else value
+            for name, value in a.items()}
+
+
+def smaller_norms(a):
+    """Norms that store their weight less one, and all in half precision."""
+    return {name: (value - 1 if "norm" in name else value).astype(np.float16)
+            for name, value in a.items()}
+
+
+class Conversion(unittest.TestCase):
+    def check(self, convert, seed):
+        a = model(seed)
+        b = {name: np.ascontiguousarray(value) for name, value in convert(a).items()}
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            write_safetensors(folder / "a.safetensors", a)
+            write_safetensors(folder / "b.safetensors", b)
+            run = subprocess.run([PROGRAM, "conversion", "a.safetensors", "b.safetensors",
+                                  "-o", "python"], cwd=folder, capture_output=True, text=True)
+            self.assertEqual(run.returncode, 0, run.stderr)
+        scope = {}
+        exec(compile(run.stdout, "conversion.py", "exec"), scope)
+        made = scope["convert"](a)
+        self.assertEqual(sorted(made), sorted(b))
+        for name, value in b.items():
+            self.assertEqual(made[name].dtype, value.dtype, name)
+            self.assertEqual(made[name].tobytes(), value.tobytes(), name)
+
+    def test_as_it_is(self):
+        self.check(dict, 1)
+
+    def test_transposed(self):
+        self.check(transposed, 2)
+
+    def test_fused(self):
+        self.check(fused, 3)
+
+    def test_turned(self):
+        self.check(turned, 4)
+
+    def test_function_and_dtype(self):
+        self.check(smaller_norms, 5)
+
+    def test_several_steps(self):
+        self.check(lambda a: transposed(turned(a)), 6)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -3,11 +3,11 @@
 
     install_texts.py PROGRAM PREFIX [--debian]
 
-The program writes its own pages and completions. With --debian, the files that Debian's policy
-asks for are added. Everything is the same, byte for byte, at every run: SOURCE_DATE_EPOCH is its
-only clock.
+The program writes its own pages and completions. With --debian, the changelog that Debian's
+policy asks for is added. Everything is the same, byte for byte, at every run.
 """
 
+import datetime
 import email.utils
 import gzip
 import os
@@ -17,7 +17,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-MAINTAINER = "tensordiff maintainers <maintainers@tensordiff.org>"
+# A name that no mail can be sent to: the project has no address of its own.
+MAINTAINER = "tensordiff maintainers <maintainers@tensordiff.invalid>"
 COMPLETIONS = {
     "bash": "share/bash-completion/completions/tensordiff",
     "zsh": "share/zsh/vendor-completions/_tensordiff",
@@ -48,16 +49,16 @@ def zipped(content):
     return gzip.compress(content, mtime=0)
 
 
-def version():
-    return re.search(r"project\(tensordiff VERSION ([0-9.]+)",
-                     (ROOT / "CMakeLists.txt").read_text())[1]
-
-
 def debian_changelog():
-    when = email.utils.formatdate(int(os.environ.get("SOURCE_DATE_EPOCH", "0")))
-    return (f"tensordiff ({version()}-1) stable; urgency=medium\n\n"
-            f"  * Version {version()}; see changelog.gz.\n\n"
-            f" -- {MAINTAINER}  {when}\n").encode()
+    """An entry for each version of CHANGELOG.md, at noon of its date."""
+    entries = []
+    for version, date in re.findall(r"^## \[([0-9.]+)\] - ([0-9-]+)$",
+                                    (ROOT / "CHANGELOG.md").read_text(), re.M):
+        noon = datetime.datetime.fromisoformat(f"{date}T12:00:00+00:00")
+        entries.append(f"tensordiff ({version}-1) stable; urgency=medium\n\n"
+                       f"  * Version {version}; see changelog.gz.\n\n"
+                       f" -- {MAINTAINER}  {email.utils.format_datetime(noon)}\n")
+    return "\n".join(entries).encode()
 
 
 def main():
@@ -74,8 +75,6 @@ def main():
     write(doc / "copyright", (ROOT / "tools/package/debian/copyright").read_bytes())
     if "--debian" in sys.argv:
         write(doc / "changelog.Debian.gz", zipped(debian_changelog()))
-        write(prefix / "share/lintian/overrides/tensordiff",
-              (ROOT / "tools/package/debian/lintian-overrides").read_bytes())
 
 
 if __name__ == "__main__":

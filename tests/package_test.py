@@ -30,7 +30,8 @@ from elf import hardening  # noqa: E402
 
 
 def run(*command, **options):
-    return subprocess.run([str(word) for word in command], text=True, capture_output=True, **options)
+    return subprocess.run([str(word) for word in command], text=True, capture_output=True,
+                          **options)
 
 
 def version():
@@ -89,8 +90,7 @@ class Texts(Temporary):
             self.skipTest("no groff here")
         for page in pages:
             text = run("gzip", "-dc", page).stdout
-            done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", "-K", "utf8"], input=text,
-                                  text=True, capture_output=True)
+            done = run("groff", "-man", "-Tutf8", "-ww", "-z", "-K", "utf8", input=text)
             self.assertEqual(done.stderr, "", page)
 
     def test_bash_completes_words_of_options(self):

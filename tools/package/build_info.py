@@ -19,7 +19,8 @@ def commit():
                "--exclude=*"]
     if (ROOT / ".git").exists():
         try:
-            return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            return done.stdout.strip()
         except (OSError, subprocess.CalledProcessError):
             pass
     archived = ARCHIVED.read_text().strip()

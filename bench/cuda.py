@@ -88,7 +88,7 @@ def _moments(p: numpy.ndarray, q: numpy.ndarray) -> dict[str, float]:
 
 def _plain(tensor: torch.Tensor) -> numpy.ndarray:
     tensor = tensor.cpu()
-    if tensor.dtype in (torch.int64, torch.uint64):
+    if str(tensor.dtype) in ("torch.int64", "torch.uint64"):
         return tensor.numpy().astype(numpy.longdouble)
     if tensor.is_complex():
         return tensor.numpy()

@@ -179,7 +179,8 @@ def test_unusual_outputs(tmp_path: pathlib.Path) -> None:
         run.model(torch.ones(2, 2))
     assert run.errors == []
     files = saved(tmp_path)
-    assert files["output.1"][:2] == ("F64", [2, 2, 2]) and files["output.3"][0] == shards.DTYPES[small]
+    assert files["output.1"][:2] == ("F64", [2, 2, 2])
+    assert files["output.3"][0] == shards.DTYPES[small]
     facts = read_trace(tmp_path)["tensors"]
     assert [each["unsaved"] for each in facts if "unsaved" in each] == ["sparse_coo"]
 

@@ -3,9 +3,10 @@
 
     ./dev bench capture [ARCHITECTURE ...]
 
-Exit status 1 if a bar is missed. Needs torch and transformers. CPU time of one thread, the least of 5, hidden size 512, 8 layers, 256
-tokens; files go to a temporary folder. Memory is the peak of a process of its own, with glibc's
-threshold for mmap fixed: otherwise it is what malloc does not give back that is measured.
+Exit status 1 if a bar is missed. Needs torch and transformers. CPU time of one thread, the least of
+5, hidden size 512, 8 layers, 256 tokens; files go to a temporary folder. Memory is the peak of a
+process of its own, with glibc's threshold for mmap fixed: otherwise it is what malloc does not give
+back that is measured.
 """
 
 import contextlib

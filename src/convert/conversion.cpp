@@ -30,11 +30,13 @@ Kind kind_of(const Catalog& a, const Catalog& b, const Pair& pair) {
   Kind kind{numbered_name(a.tensors[pair.a].name).pattern,
             numbered_name(b.tensors[pair.b].name).pattern, ""};
   for (const std::optional<Section>* section : {&pair.section_a, &pair.section_b})
-    if (*section) kind.part += (*section)->label;
+    if (*section) kind.part += numbered_name((*section)->label).pattern;
   return kind;
 }
 
+// TensorFlow numbers the outputs of an operation: "dense/kernel:0".
 std::string_view last_word(std::string_view name) {
+  if (name.ends_with(":0") || name.ends_with(":#")) name.remove_suffix(2);
   return name.substr(name.find_last_of("./:") + 1);
 }
 
@@ -152,7 +154,7 @@ class Voting {
       rows_[members.rows(kind)][form.rows] += votes;
       functions_[{leaves_of(kind), members.vector}][form.function] += votes;
     }
-    if (members.square || !members.in_layer || members.votes.empty()) return;
+    if (members.square || members.vector || !members.in_layer || members.votes.empty()) return;
     std::set<bool> moved;
     for (const auto& [form, votes] : members.votes) moved.insert(form.moves_axes());
     if (moved.size() == 1) ++turned_[leaves_of(kind)][*moved.begin()];

@@ -134,8 +134,8 @@ std::vector<Numbers> expected_numbers(const std::vector<Member>& members) {
 class Exchange {
  public:
   Exchange(const MatchInput& input, Matching& matching)
-      : matching_(matching), names_b_(with_first_numbers(input.side_b.names)) {
-    const std::vector<std::string> names_a = with_first_numbers(input.side_a.names);
+      : matching_(matching), names_b_(with_first_numbers(names_of(input.b).names)) {
+    const std::vector<std::string> names_a = with_first_numbers(names_of(input.a).names);
     for (std::size_t i = 0; i < matching.pairs.size(); ++i) {
       const Pair& pair = matching.pairs[i];
       if (!is_by_value(pair)) continue;

@@ -120,7 +120,8 @@ class Mending {
       : input_(input),
         matching_(matching),
         pairs_(matching.pairs),
-        map_(with_first_numbers(input.side_a.names), with_first_numbers(input.side_b.names)) {
+        map_(with_first_numbers(names_of(input.a).names),
+             with_first_numbers(names_of(input.b).names)) {
     for (const Pair& pair : pairs_) map_.add(pair, 1);
     for (std::size_t i = 0; i < pairs_.size(); ++i) by_module_[modules_of(pairs_[i])].push_back(i);
   }

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <set>
 #include <span>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "match/exchanged.h"
@@ -16,7 +15,8 @@ namespace {
 
 // What the names of others must say more clearly than the values do: one kind of evidence in full.
 constexpr double kClearlyMore = 1;
-constexpr std::size_t kDoubtsMax = 512;     // More are no slip of a converter: names say nothing.
+constexpr double kEvidenceMax = 4;          // Of layer, module, kind and leaf together.
+constexpr std::size_t kDoubtsMax = 2'000;   // Each is held against each.
 constexpr uint64_t kElementsMax = 1 << 24;  // As in the value strategy.
 constexpr double kSame = 0.05;              // In standard errors, as where parts are sought.
 
@@ -50,55 +50,86 @@ Features features_of(const std::string& name) {
   return features;
 }
 
-// How often a word of A stands for a word of B.
+// How often a word of A stands for a word of B. Words are numbers from here on.
 class Tally {
  public:
-  void add(const std::string& a, const std::string& b, int count) {
-    both_[{a, b}] += count;
+  void add(uint32_t a, uint32_t b, int count) {
+    both_[key(a, b)] += count;
     of_a_[a] += count;
     of_b_[b] += count;
   }
   // From 0, where they never do or nothing is known, to 1, where they always do.
-  double affinity(const std::string& a, const std::string& b) const {
-    const auto found = both_.find({a, b});
+  double affinity(uint32_t a, uint32_t b) const {
+    const auto found = both_.find(key(a, b));
     if (found == both_.end() || found->second <= 0) return 0;
     return found->second / static_cast<double>(std::max(of_a_.at(a), of_b_.at(b)));
   }
 
  private:
-  std::map<std::pair<std::string, std::string>, int> both_;
-  std::map<std::string, int> of_a_, of_b_;
+  static uint64_t key(uint32_t a, uint32_t b) { return uint64_t{a} << 32 | b; }
+
+  std::unordered_map<uint64_t, int> both_;
+  std::unordered_map<uint32_t, int> of_a_, of_b_;
 };
+
+// Names as numbers of their features; 0 for none.
+using Words = std::array<uint32_t, kFeatures>;
+
+std::vector<Words> words_of(const std::vector<std::string>& names) {
+  std::unordered_map<std::string, uint32_t> numbers = {{"", 0}};
+  std::vector<Words> result(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Features features = features_of(names[i]);
+    for (std::size_t k = 0; k < kFeatures; ++k)
+      result[i][k] =
+          numbers.emplace(features[k], static_cast<uint32_t>(numbers.size())).first->second;
+  }
+  return result;
+}
+
+// Whether both names say which parameter they are, and not the same: "weight" and "beta".
+bool contradict(const Place& a, const Place& b) {
+  return a.parameter != Param::none && b.parameter != Param::none && a.parameter != b.parameter;
+}
 
 // The map of names that the pairs show.
 class NameMap {
  public:
-  NameMap(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-    for (const std::string& name : a) a_.push_back(features_of(name));
-    for (const std::string& name : b) b_.push_back(features_of(name));
-  }
+  explicit NameMap(const MatchInput& input)
+      : a_(words_of(with_first_numbers(names_of(input.a).names))),
+        b_(words_of(with_first_numbers(names_of(input.b).names))),
+        places_a_(input.side_a.places),
+        places_b_(input.side_b.places) {}
+
   void add(const Pair& pair, int count) {
-    const Features &a = a_[pair.a], &b = b_[pair.b];
+    const Words &a = a_[pair.a], &b = b_[pair.b];
     for (std::size_t i = 0; i < kFeatures; ++i) {
       // Of what is fused or cut only the layer is kept.
       const bool whole = !pair.section_a && !pair.section_b;
-      if (pair.tied || a[i].empty() || b[i].empty() || (!whole && i != kContainer)) continue;
+      if (pair.tied || a[i] == 0 || b[i] == 0 || (!whole && i != kContainer)) continue;
       tallies_[i].add(a[i], b[i], count);
     }
   }
   double score(std::size_t a, std::size_t b) const {
+    if (contradict(places_a_[a], places_b_[b])) return kContradiction;
     const auto of = [&](Feature feature) {
       return tallies_[feature].affinity(a_[a][feature], b_[b][feature]);
     };
     return of(kContainer) + of(kModule) + std::max(of(kKind), of(kNear)) + of(kLeaf);
   }
-  const std::string& module_a(std::size_t a) const { return a_[a][kModule]; }
-  const std::string& module_b(std::size_t b) const { return b_[b][kModule]; }
-  const std::string& leaf_a(std::size_t a) const { return a_[a][kLeaf]; }
-  const std::string& leaf_b(std::size_t b) const { return b_[b][kLeaf]; }
+  uint64_t modules(const Pair& pair) const {
+    return uint64_t{a_[pair.a][kModule]} << 32 | b_[pair.b][kModule];
+  }
+  bool same_leaves(const Pair& x, const Pair& y) const {
+    return a_[x.a][kLeaf] == a_[y.a][kLeaf] && b_[x.b][kLeaf] == b_[y.b][kLeaf];
+  }
 
  private:
-  std::vector<Features> a_, b_;
+  // What both names say outright outweighs all that others show.
+  static constexpr double kContradiction = -kEvidenceMax;
+
+  std::vector<Words> a_, b_;
+  const std::vector<Place>&places_a_, &places_b_;
   std::array<Tally, kFeatures> tallies_;
 };
 
@@ -117,13 +148,10 @@ struct Two {
 class Mending {
  public:
   Mending(MatchInput& input, Matching& matching)
-      : input_(input),
-        matching_(matching),
-        pairs_(matching.pairs),
-        map_(with_first_numbers(names_of(input.a).names),
-             with_first_numbers(names_of(input.b).names)) {
+      : input_(input), matching_(matching), pairs_(matching.pairs), map_(input) {
     for (const Pair& pair : pairs_) map_.add(pair, 1);
-    for (std::size_t i = 0; i < pairs_.size(); ++i) by_module_[modules_of(pairs_[i])].push_back(i);
+    for (std::size_t i = 0; i < pairs_.size(); ++i)
+      by_module_[map_.modules(pairs_[i])].push_back(i);
   }
 
   void run() {
@@ -133,18 +161,14 @@ class Mending {
       give_up(doubtful);
     }
     if (changed_ > 0)
-      matching_.notes.push_back(fmt::format(
-          "{} {} the values of another tensor than {} says: paired by name, not by value",
-          human_count(changed_), changed_ == 1 ? "tensor holds" : "tensors hold",
-          changed_ == 1 ? "its name" : "their names"));
+      matching_.notes.push_back(
+          fmt::format("{} {} the values of another tensor than {}: paired by name, not by value",
+                      human_count(changed_), changed_ == 1 ? "tensor holds" : "tensors hold",
+                      changed_ == 1 ? "its name says" : "their names say"));
     if (input_.options.read_values && !input_.free_a.empty() && !input_.free_b.empty()) take_up();
   }
 
  private:
-  using Modules = std::pair<std::string, std::string>;
-  Modules modules_of(const Pair& pair) const {
-    return {map_.module_a(pair.a), map_.module_b(pair.b)};
-  }
   uint64_t elements(std::size_t pair) const { return input_.a.tensors[pairs_[pair].a].elements(); }
 
   // Pairs that stand against some others: less than all of the evidence there could be.
@@ -153,7 +177,7 @@ class Mending {
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       if (!wanted(pairs_[i])) continue;
       map_.add(pairs_[i], -1);
-      if (map_.score(pairs_[i].a, pairs_[i].b) < 4) result.push_back(i);
+      if (map_.score(pairs_[i].a, pairs_[i].b) < kEvidenceMax) result.push_back(i);
       map_.add(pairs_[i], 1);
     }
     return result;
@@ -188,15 +212,14 @@ class Mending {
 
   // All parameters of two modules; none where not all of them could change places.
   std::vector<Two> modules(std::size_t one, std::size_t other) const {
-    const auto of_one = by_module_.find(modules_of(pairs_[one]));
-    const auto of_other = by_module_.find(modules_of(pairs_[other]));
+    const auto of_one = by_module_.find(map_.modules(pairs_[one]));
+    const auto of_other = by_module_.find(map_.modules(pairs_[other]));
     if (of_one == by_module_.end() || of_other == by_module_.end() || of_one == of_other) return {};
     std::vector<Two> twos;
     for (const std::size_t i : of_one->second)
       for (const std::size_t j : of_other->second)
         if (is_by_value(pairs_[i]) && is_by_value(pairs_[j]) && elements(i) == elements(j) &&
-            map_.leaf_a(pairs_[i].a) == map_.leaf_a(pairs_[j].a) &&
-            map_.leaf_b(pairs_[i].b) == map_.leaf_b(pairs_[j].b))
+            map_.same_leaves(pairs_[i], pairs_[j]))
           twos.push_back({i, j});
     const bool all = twos.size() == of_one->second.size() && twos.size() == of_other->second.size();
     return all && twos.size() > 1 ? twos : std::vector<Two>();
@@ -286,7 +309,7 @@ class Mending {
   Matching& matching_;
   std::vector<Pair>& pairs_;
   NameMap map_;
-  std::map<Modules, std::vector<std::size_t>> by_module_;
+  std::unordered_map<uint64_t, std::vector<std::size_t>> by_module_;
   std::size_t changed_ = 0;
 };
 

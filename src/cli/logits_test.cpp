@@ -22,7 +22,7 @@ TEST(LogitsCommand, TellsWhatTwoRunsPredict) {
 TEST(LogitsCommand, HasEachOutput) {
   const Result<Json> json = Json::parse(run(commands::logits, {kA, kB, "-o", "json"}).out);
   ASSERT_TRUE(json.ok());
-  EXPECT_EQ(json.value()["verdict"].string(), "different");
+  EXPECT_EQ(json.value()["logits"]["verdict"].string(), "different");
   EXPECT_TRUE(run(commands::logits, {kA, kB, "-o", "csv"}).says("sequence,"));
   EXPECT_TRUE(run(commands::logits, {kA, kB, "-o", "markdown"}).says("temperature"));
   EXPECT_TRUE(run(commands::logits, {kA, kB, "-o", "html"}).out.starts_with("<!"));
@@ -35,9 +35,9 @@ TEST(LogitsCommand, HasEachOutput) {
 
 TEST(LogitsCommand, NeedsTwoRunsWithPredictions) {
   EXPECT_EQ(run(commands::logits, {kA}).err, "tensordiff: logits needs two runs, A and B\n");
-  const Ran none = run(commands::logits, {kA, data("formats/pair_f32_a.pth")});
+  const Ran none = run(commands::logits, {kA, data("gguf/port_hf.safetensors")});
   EXPECT_EQ(none.status, kTrouble);
-  EXPECT_FALSE(none.err.empty());
+  EXPECT_TRUE(none.complains("no logits and no log-probabilities")) << none.err;
   EXPECT_EQ(run(commands::logits, {kA, "nowhere.pt"}).status, kTrouble);
 }
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <thread>
 
+#include "base/build_info.h"
 #include "base/json.h"
 #include "diagnose/toy_mistakes.h"
 
@@ -241,7 +242,7 @@ TEST(Api, ExitStatusIsThatOfDiff) {
   EXPECT_EQ(api::exit_status(api::Verdict::close), 0);
   EXPECT_EQ(api::exit_status(api::Verdict::different), 1);
   EXPECT_EQ(api::exit_status(api::Verdict::trouble), 2);
-  EXPECT_EQ(std::string(api::version()), TENSORDIFF_VERSION);
+  EXPECT_EQ(std::string(api::version()), kVersion);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/sandbox.h"
 #include "base/text.h"
+#include "naming/naming.h"
 #include "pipeline.h"
 #include "report/renderer.h"
 #include "report/wording.h"
@@ -92,6 +93,7 @@ Result<Catalog> catalog_of(const std::vector<Tensor>& tensors) {
     catalog.tensors.push_back({tensor.name, std::move(view), ""});
   }
   make_names_unique(catalog);
+  read_places(catalog);
   return catalog;
 }
 

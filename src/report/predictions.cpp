@@ -26,7 +26,7 @@ bool is_settled(Status status) { return status <= Status::equal || status >= Sta
 std::vector<bool> different_ones(const LogitsComparison& comparison) {
   const std::vector<double>& errors = comparison.diff.ratio_errors;
   std::vector<bool> different(errors.size());
-  if (comparison.verdict != "different" || errors.empty()) return different;
+  if (comparison.verdict != LogitsVerdict::different || errors.empty()) return different;
   for (std::size_t i = 0; i < errors.size(); ++i) different[i] = errors[i] > kRatioErrorMax;
   const auto worst = std::ranges::max_element(errors) - errors.begin();
   different[static_cast<std::size_t>(worst)] = true;

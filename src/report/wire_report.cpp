@@ -52,8 +52,6 @@ std::string_view conclusion(const Report& report) { return name_of(report.summar
 MaybeText caveat(const Report& report) { return {report.summary.caveat}; }
 const Report& itself(const Report& report) { return report; }
 
-static_assert(std::size(kConclusionWords) == kConclusions);
-
 constexpr Field<Report> kCoverage[] = {
     field<pair_count>("compared", "pairs"),
     field<only_a_count>("only_a", "tensors that B has not"),
@@ -322,6 +320,7 @@ constinit const Table kFindingTable =
 
 std::span<const Field<Finding>> finding_fields() { return kFinding; }
 std::span<const Field<Problem>> problem_fields() { return kProblem; }
+std::span<const Field<ConversionRow>> conversion_fields() { return kConversion; }
 std::span<const Field<Report>> report_fields() { return kReport; }
 
 }  // namespace tensordiff::wire

@@ -21,6 +21,8 @@ namespace tensordiff::serve {
 
 class Job {
  public:
+  enum class State { running, done, failed, cancelled };
+
   Job(std::string own_id, std::string of_session, std::string_view of_kind)
       : id(std::move(own_id)), session(std::move(of_session)), kind(of_kind) {}
 
@@ -35,7 +37,8 @@ class Job {
   void wait();
   // Until it has ended, or the work that this thread does was called off.
   void wait_while_wanted();
-  std::string_view state() const;  // "running", "done", "failed", "cancelled"
+  State state() const;
+  bool running() const { return state() == State::running; }
 
  private:
   friend class Jobs;
@@ -44,8 +47,9 @@ class Job {
   std::function<bool(Job& job)> work_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;
-  std::string_view state_ = "running";
+  State state_ = State::running;
 };
+std::string_view name_of(Job::State state);
 
 using JobPtr = std::shared_ptr<Job>;
 

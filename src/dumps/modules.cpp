@@ -1,6 +1,7 @@
 #include "dumps/modules.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "naming/naming.h"
+#include "tensor/reader.h"
 
 namespace tensordiff {
 namespace {
@@ -19,6 +21,22 @@ struct Module {
   std::string_view path;
   Outputs outputs;
 };
+
+// Whether two tensors hold cosines and sines of the same angles, by their first elements.
+bool on_unit_circle(const View& x, const View& y) {
+  constexpr uint64_t kRead = 256;
+  constexpr double kRounding = 0.02;  // Of bf16, twice.
+  const uint64_t count = std::min(x.elements(), kRead);
+  if (x.shape != y.shape || count == 0 || is_complex(x.dtype)) return false;
+  const Result<Reader> of_x = Reader::open(x), of_y = Reader::open(y);
+  if (!of_x.ok() || !of_y.ok()) return false;
+  std::vector<double> cosines(count), sines(count);
+  of_x.value().values(0, count, cosines.data());
+  of_y.value().values(0, count, sines.data());
+  for (uint64_t i = 0; i < count; ++i)
+    if (!(std::abs(cosines[i] * cosines[i] + sines[i] * sines[i] - 1) <= kRounding)) return false;
+  return true;
+}
 
 class Modules {
  public:
@@ -91,10 +109,12 @@ class Modules {
     return last == "rotary_emb" || last == "rope" || last == "rotary";
   }
 
-  // In a layer: outside of them it gives cosines and sines.
-  static bool is_rotary(const Module& module, const Place& place) {
+  // Query and key behind RoPE: not the cosines and sines of modules that give those.
+  bool is_rotary(const Module& module, const Place& place) const {
     return place.layer >= 0 && is_rotary_path(module.path) && module.outputs.size() == 2 &&
-           module.outputs.contains(0) && module.outputs.contains(1);
+           module.outputs.contains(0) && module.outputs.contains(1) &&
+           !on_unit_circle(catalog_.tensors[module.outputs.at(0)->tensor].view,
+                           catalog_.tensors[module.outputs.at(1)->tensor].view);
   }
 
   void keep(const Record& record, std::string known_as, bool with_output) {

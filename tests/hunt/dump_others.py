@@ -19,7 +19,8 @@ def batched(dump, tensor):
 def hidden_states(dump, folder, stacked=False, listed=False):
     run, layers = dump.runs[0], dump.spec.layers
     keys = [(None, "embed")] + [(i, "out") for i in range(layers - 1)] + [(None, "norm")]
-    states = tuple(batched(dump, run[key]) for key in keys)
+    states = tuple(batched(dump, run[0, "in"] if i == 0 else run[key])
+                   for i, key in enumerate(keys))
     os.makedirs(folder, exist_ok=True)
     if stacked:
         torch.save({"hidden_states": torch.stack(states)}, f"{folder}/hidden.pt")

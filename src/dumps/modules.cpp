@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "dumps/grammar.h"
 #include "naming/naming.h"
 #include "tensor/reader.h"
 
@@ -50,6 +51,8 @@ class Modules {
       const Place& place = place_of(module.path);
       if (place.parameter != Param::none)
         plain(module);
+      else if (gives_cosines(module))
+        cosines(module, place);
       else if (is_rotary(module, place))
         rotary(module, place);
       else if (!is_pair(module))
@@ -77,7 +80,7 @@ class Modules {
     if (place.layer < 0) return;
     last_layer_ = std::max(last_layer_, place.layer);
     prefix_ = std::string_view(record.path).substr(0, place.layer_at.first);
-    if (!is_rotary_path(record.path)) {
+    if (!is_rope_module(record.path)) {
       auto& first = first_of_layer_[{record.rank, record.pass, place.layer}];
       first = first == 0 ? record.order + 1 : std::min(first, record.order + 1);
     }
@@ -104,17 +107,18 @@ class Modules {
                catalog_.tensors[outputs.at(1)->tensor].view.dtype;
   }
 
-  static bool is_rotary_path(std::string_view path) {
-    const std::string_view last = path.substr(path.rfind('.') + 1);
-    return last == "rotary_emb" || last == "rope" || last == "rotary";
+  bool gives_two(const Module& module) const {
+    return module.outputs.size() == 2 && module.outputs.contains(0) && module.outputs.contains(1);
   }
 
-  // Query and key behind RoPE: not the cosines and sines of modules that give those.
+  // Modules of RoPE give cosines and sines, or query and key behind it.
+  bool gives_cosines(const Module& module) const {
+    return is_rope_module(module.path) && gives_two(module) &&
+           on_unit_circle(catalog_.tensors[module.outputs.at(0)->tensor].view,
+                          catalog_.tensors[module.outputs.at(1)->tensor].view);
+  }
   bool is_rotary(const Module& module, const Place& place) const {
-    return place.layer >= 0 && is_rotary_path(module.path) && module.outputs.size() == 2 &&
-           module.outputs.contains(0) && module.outputs.contains(1) &&
-           !on_unit_circle(catalog_.tensors[module.outputs.at(0)->tensor].view,
-                           catalog_.tensors[module.outputs.at(1)->tensor].view);
+    return place.layer >= 0 && is_rope_module(module.path) && gives_two(module);
   }
 
   void keep(const Record& record, std::string known_as, bool with_output) {
@@ -179,6 +183,12 @@ class Modules {
     return place.step == Role::final_norm ? "" : fmt::format("{}{}.resid_pre", prefix_, layer + 1);
   }
 
+  void cosines(const Module& module, const Place& place) {
+    const std::string at = place.layer >= 0 ? fmt::format("{}{}.", prefix_, place.layer) : "";
+    keep(*module.outputs.at(0), at + "rotary_cos", true);
+    keep(*module.outputs.at(1), at + "rotary_sin", true);
+  }
+
   void rotary(const Module& module, const Place& place) {
     const Record& query = *module.outputs.at(0);
     const auto first = first_of_layer_.find({query.rank, query.pass, place.layer});
@@ -196,7 +206,7 @@ class Modules {
     const std::string next = fmt::format("{}1.", prefix_);
     for (const auto& [key, module] : modules_) {
       if (std::get<0>(key) != first.rank || std::get<1>(key) != first.pass) continue;
-      if (!module.path.starts_with(next) || !is_rotary_path(module.path)) continue;
+      if (!module.path.starts_with(next) || !is_rope_module(module.path)) continue;
       const auto of_next = first_of_layer_.find({first.rank, first.pass, 1});
       return of_next == first_of_layer_.end() ||
              module.outputs.begin()->second->order + 1 < of_next->second;

@@ -74,6 +74,9 @@ def forward_hook(dump, folder, vllm=False, padded=0):
                 out = given(dump, call, rank, run) if call.shard != "partial" else [
                     value(run, call.layer, "mlp")]
                 content[call.path] = out if len(out) > 1 else out[0]
+                if call in rotary:
+                    for each in rotary:
+                        content[each.path] = given(dump, rotary[-1], rank, run)
             content.update({"model.forward_batch_info.input_ids": torch.zeros(count,
                     dtype=torch.int64),
                             "model.forward_batch_info.positions": torch.arange(count)})

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dumps/tokens.h"
 #include "tensor/catalog.h"
 
 namespace tensordiff {
@@ -14,5 +15,11 @@ namespace tensordiff {
 // Where one of them has statistics in place of tensors, the other gets the same statistics. Says
 // so in a note. Dumps that hold all of their tensors stay as they are.
 void keep_what_is_shown(Catalog& a, Catalog& b, std::vector<std::string>& notes);
+
+// The tokens that both dumps have, and what both show of them.
+inline void keep_common(Catalog& a, Catalog& b, std::vector<std::string>& notes) {
+  line_up_tokens(a, b, notes);
+  keep_what_is_shown(a, b, notes);
+}
 
 }  // namespace tensordiff

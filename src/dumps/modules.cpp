@@ -197,8 +197,25 @@ class Modules {
     if (shared && place.layer != last_layer_ && place.layer != 0) return;
     if (place.layer == 0 && last_layer_ > 0 && is_shared(query)) return;
     const std::string parent(module.path.substr(0, module.path.rfind('.')));
+    const std::size_t kept = items_.size();
     keep(query, parent + ".q_rope", true);
     keep(*module.outputs.at(1), parent + ".k_rope", true);
+    if (!shared) return;
+    // It was computed behind the projections of its own layer, wherever it is written.
+    for (std::size_t i = kept; i < items_.size(); ++i)
+      items_[i].order = std::max(items_[i].order, last_projection(query, place.layer));
+  }
+
+  int64_t last_projection(const Record& of, int32_t layer) {
+    int64_t last = 0;
+    for (const auto& [key, module] : modules_) {
+      const Place& place = place_of(module.path);
+      const bool near = std::get<0>(key) == of.rank && std::get<1>(key) == of.pass;
+      if (near && place.layer == layer && place.step >= Role::query &&
+          place.step <= Role::value_norm)
+        last = std::max(last, module.outputs.begin()->second->order);
+    }
+    return last;
   }
 
   // Layer 0's stands where it should in any case: the next layer tells.

@@ -201,6 +201,24 @@ def engine_dump(dump, folder, in_folders=False):
     return names
 
 
+def engine_log(dump, folder):
+    """TransformerEngine's LogTensorStats: statistics of tensors, a line each."""
+    names, lines, rows = {}, ["INFO - Default logging to file enabled"], dump.passes[0]
+    for layer in range(dump.spec.layers):
+        for module, what, tensor, steps in megatron_steps(dump, layer, 0):
+            name, tensor = f"decoder.layers.{layer}.{module}_{what}", tensor[rows].double()
+            told = {"max": tensor.max(), "min": tensor.min(), "mean": tensor.mean(),
+                    "std": tensor.std(), "l1_norm": tensor.abs().sum(), "l2_norm": tensor.norm()}
+            lines += [f"INFO - {name}_{k}{' ' * 12}iteration=000002{' ' * 12}value={float(v)}"
+                      for k, v in told.items()]
+            names[f"{name}"] = steps
+    at = f"{folder}/nvdlfw_inspect_statistics_logs"
+    os.makedirs(at, exist_ok=True)
+    with open(f"{at}/nvdlfw_inspect_globalrank-0.log", "w") as out:
+        out.write("\n".join(lines) + "\n")
+    return names
+
+
 def megatron_ranks(dump, folder):
     """Hooks on modules of Megatron, a file for each rank."""
     names = {}

@@ -57,6 +57,11 @@ void judge_predictions(const Catalog& a, const Catalog& b, const Matching& match
     else
       status = Status::close;
   }
+  // The alternatives of each token are a part of what is predicted, not a result of their own.
+  for (PairRow& row : report.pairs)
+    if (of_tokens && is_alternatives(row.a.name) && !is_settled(row.comparison.status) &&
+        comparison.verdict != "different")
+      row.comparison.status = Status::close;
   const auto first = std::ranges::find_if(report.pairs, [](const PairRow& row) {
     return row.comparison.status == Status::different ||
            row.comparison.status == Status::incomparable;

@@ -34,6 +34,7 @@ constexpr double kShareSlack = 0.05;
 // For rows that were picked out of another tensor: columns that tell them apart.
 constexpr uint64_t kPickedColumns = 8;
 constexpr uint64_t kPickedFrom = 4096;
+constexpr uint64_t kRowsMoved = 8192;  // Outputs whose order is looked for.
 constexpr std::size_t kPickedTries = 6;
 
 // To so many bits of fraction, to nearest even.
@@ -220,6 +221,38 @@ void Linear::change_weight(const Context& context, std::vector<Change>& changes)
                        Family::quantiser, each.bits, 0, each.parameters});
 }
 
+// Outputs in another order, with the bias as it is: the rows of the weight were moved.
+void Linear::change_rows(const Context& context, std::vector<Change>& changes) const {
+  const Grid rows{context.grid(extents_).rows};
+  if (bias_.values.empty() || extents_.features > kRowsMoved || rows.rows.size() < 2) return;
+  Block y = context.target(extents_.layout)->predict({&AlignedPair::b}, rows);
+  Block p = predict({&AlignedPair::b}, rows);
+  if (p.values.size() != y.values.size() || p.empty()) return;
+  for (std::size_t i = 0; i < p.values.size(); ++i) {
+    y.values[i] -= bias_.times * bias_.values[i % p.features];
+    p.values[i] -= bias_.times * bias_.values[i % p.features];
+  }
+  const auto order = places_of(turned(y), turned(p), context.site().budget);
+  std::vector<uint64_t> sorted = order.value_or(std::vector<uint64_t>());
+  std::ranges::sort(sorted);
+  if (!order || std::ranges::is_sorted(*order) ||
+      std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    return;
+  double runs = 1;
+  for (std::size_t i = 1; i < order->size(); ++i) runs += (*order)[i] != (*order)[i - 1] + 1;
+  changes.push_back(
+      {with(std::make_shared<Table>(weight_, *order)),
+       "block_permutation",
+       fmt::format("B has the rows of the weight in another order: row {} of B is row "
+                   "{} of A",
+                   0, (*order)[0]),
+       "rows_moved",
+       Family::index,
+       runs * std::log2(static_cast<double>(extents_.features)),
+       0,
+       {{"order", *order}}});
+}
+
 // Tensor cores round what they multiply, and add up in float32.
 void Linear::change_products(std::vector<Change>& changes) const {
   for (const int bits : {10, 7})
@@ -283,6 +316,7 @@ std::vector<Change> Linear::changes(const Context& context) const {
   std::vector<Change> changes;
   change_bias(changes);
   change_weight(context, changes);
+  change_rows(context, changes);
   change_products(changes);
   change_columns(context, changes);
   std::vector<Change> inner = input_->changes(context);

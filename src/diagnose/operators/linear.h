@@ -33,6 +33,7 @@ class Linear final : public Operator {
   }
   void change_bias(std::vector<Change>& changes) const;
   void change_weight(const Context& context, std::vector<Change>& changes) const;
+  void change_rows(const Context& context, std::vector<Change>& changes) const;
   void change_products(std::vector<Change>& changes) const;
   void change_columns(const Context& context, std::vector<Change>& changes) const;
 

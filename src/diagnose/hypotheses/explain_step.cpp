@@ -49,6 +49,7 @@ Finding finding_of(const operators::Context& context, const operators::Operator&
   if (!best.change.cause.empty()) finding.parameters.push_back({"cause", best.change.cause});
   finding.parameters.push_back({"step", std::string(step.kind())});
   finding.parameters.push_back({"standing", std::string(name_of(step.standing()))});
+  finding.parameters.push_back({"family", std::string(name_of(best.change.family))});
   finding.residual_before = verdict.on_b.rest;
   finding.residual_after = best.left.rest;
   finding.confidence = hypotheses::confidence_of(step.standing(), best.change.family);

@@ -116,7 +116,7 @@ void explain_subset(const LoneTensors& lone, const Site& site, Told& told) {
   const Lone *a = find(lone.a, site.capture), *b = find(lone.b, site.capture_b);
   if (!a || !b || site.comparison.status != Status::incomparable) return;
   const auto of_a = values_of(a->view), of_b = values_of(b->view);
-  if (!of_a || !of_b || of_a->empty() || of_b->empty()) return;
+  if (!of_a || !of_b || of_a->empty() || of_b->empty() || of_a->size() == of_b->size()) return;
   const double unit = std::max(roundoff_of(a->view), roundoff_of(b->view));
   const double limit = steps_of(unit) * unit;
   const bool fewer = of_b->size() < of_a->size();
@@ -132,7 +132,9 @@ void explain_subset(const LoneTensors& lone, const Site& site, Told& told) {
   finding.pair = site.index;
   finding.explanation =
       fmt::format("{} holds a part of {}: {}", fewer ? 'B' : 'A', fewer ? 'A' : 'B', part->text);
-  finding.parameters = {{"cause", part->cause}};
+  finding.parameters = {{"cause", part->cause},
+                        {"standing", std::string(name_of(operators::Standing::unknown))},
+                        {"family", std::string(name_of(operators::Family::index))}};
   finding.confidence =
       hypotheses::confidence_of(operators::Standing::unknown, operators::Family::index);
   told.finding = std::move(finding);

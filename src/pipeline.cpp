@@ -14,6 +14,7 @@
 #include "compare/tolerance_rules.h"
 #include "diagnose/graph/edges.h"
 #include "diagnose/input_notes.h"
+#include "diagnose/lone.h"
 #include "diagnose/noise.h"
 #include "dumps/excerpt.h"
 #include "dumps/layout.h"
@@ -215,7 +216,8 @@ void settle(const Outcome& outcome, const Request& request, PairRow& row) {
   if (status <= Status::close && outcome.verdict == Verdict::bug) status = Status::different;
 }
 
-Result<void> explain(const Request& request, const Catalog& a, bool needed, Report& report) {
+Result<void> explain(const Request& request, const Pairing& pairing, bool needed, Report& report) {
+  const Catalog& a = pairing.a;
   const std::map<std::size_t, double> noise = TRY(noise_levels(request, a));
   DiagnoseOptions options = request.diagnose;
   const RecordedRun recorded = recorded_run(a);
@@ -225,7 +227,10 @@ Result<void> explain(const Request& request, const Catalog& a, bool needed, Repo
   const bool with_weights = !request.weights.empty();
   std::vector<Site> sites = sites_of(report.pairs, needed, noise);
   note_inputs(recorded.inputs, sites);
-  Insight insight = diagnose(std::move(sites), options);
+  const LoneTensors lone = {
+      lone_tensors(a, pairing.matching.only_a, sites, &Row::capture),
+      lone_tensors(pairing.b, pairing.matching.only_b, sites, &Row::capture_b)};
+  Insight insight = diagnose(std::move(sites), options, lone);
   report.findings = std::move(insight.findings);
   report.trials = std::move(insight.trials);
   if (with_weights) report.notes.push_back(weights_note(insight));
@@ -349,7 +354,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
   const bool asked = !request.analyze.wanted.empty() && !request.shape_only && !pairing.alone;
   if (!pairing.alone) report.first_divergence = first_divergence(report.pairs);
   if (request.diagnose.enabled && !request.shape_only && !pairing.alone)
-    TRY(explain(request, pairing.a, asked, report));
+    TRY(explain(request, pairing, asked, report));
   // Rows that both have are in one order, which the side tells that knows its tokens.
   if (request.diagnose.enabled && !pairing.alone)
     tell_tokens(

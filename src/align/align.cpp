@@ -249,6 +249,14 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
   return pair;
 }
 
+// All that is done to both sides, cutting included.
+Plan whole_plan(const Candidate& candidate) {
+  Plan plan = candidate.a->steps;
+  plan.insert(plan.end(), candidate.b->steps.begin(), candidate.b->steps.end());
+  plan.insert(plan.end(), candidate.plan.begin(), candidate.plan.end());
+  return plan;
+}
+
 // Whether two plans do the same to axes of whatever sizes.
 bool alike(const Plan& x, const Plan& y) {
   return std::ranges::equal(x, y, [](const Step& one, const Step& other) {
@@ -310,7 +318,7 @@ Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions
     std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.plan.empty(); });
   if (options.like)
     for (const Candidate& candidate : candidates)
-      if (alike(candidate.plan, *options.like)) return carry_out(candidate);
+      if (alike(whole_plan(candidate), *options.like)) return carry_out(candidate);
   const std::size_t count = candidates.size();
   std::erase_if(candidates,
                 [&](const Candidate& candidate) { return !supported(candidate, count); });

@@ -60,7 +60,7 @@ void judge_predictions(const Catalog& a, const Catalog& b, const Matching& match
   // The alternatives of each token are a part of what is predicted, not a result of their own.
   for (PairRow& row : report.pairs)
     if (of_tokens && is_alternatives(row.a.name) && !is_settled(row.comparison.status) &&
-        comparison.verdict != "different")
+        comparison.verdict != LogitsVerdict::different)
       row.comparison.status = Status::close;
   const auto first = std::ranges::find_if(report.pairs, [](const PairRow& row) {
     return row.comparison.status == Status::different ||

@@ -14,7 +14,9 @@
 #include "compare/tolerance_rules.h"
 #include "diagnose/graph/edges.h"
 #include "diagnose/input_notes.h"
+#include "diagnose/lone.h"
 #include "diagnose/noise.h"
+#include "dumps/excerpt.h"
 #include "dumps/layout.h"
 #include "dumps/tokens.h"
 #include "formats/trace_file.h"
@@ -214,7 +216,8 @@ void settle(const Outcome& outcome, const Request& request, PairRow& row) {
   if (status <= Status::close && outcome.verdict == Verdict::bug) status = Status::different;
 }
 
-Result<void> explain(const Request& request, const Catalog& a, bool needed, Report& report) {
+Result<void> explain(const Request& request, const Pairing& pairing, bool needed, Report& report) {
+  const Catalog& a = pairing.a;
   const std::map<std::size_t, double> noise = TRY(noise_levels(request, a));
   DiagnoseOptions options = request.diagnose;
   const RecordedRun recorded = recorded_run(a);
@@ -224,7 +227,10 @@ Result<void> explain(const Request& request, const Catalog& a, bool needed, Repo
   const bool with_weights = !request.weights.empty();
   std::vector<Site> sites = sites_of(report.pairs, needed, noise);
   note_inputs(recorded.inputs, sites);
-  Insight insight = diagnose(std::move(sites), options);
+  const LoneTensors lone = {
+      lone_tensors(a, pairing.matching.only_a, sites, &Row::capture),
+      lone_tensors(pairing.b, pairing.matching.only_b, sites, &Row::capture_b)};
+  Insight insight = diagnose(std::move(sites), options, lone);
   report.findings = std::move(insight.findings);
   report.trials = std::move(insight.trials);
   if (with_weights) report.notes.push_back(weights_note(insight));
@@ -295,8 +301,8 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   if (!pairing.alone) note_mixed_kinds(pairing.a, pairing.b, report.notes);
   if (!pairing.alone) report.metadata = list_metadata_changes(pairing.a, pairing.b);
   TRY(gather(request.tp, pairing.a, pairing.b, report));
-  // Rows of dumps are tokens: take those that both sides have.
-  if (!pairing.alone && !request.shape_only) line_up_tokens(pairing.a, pairing.b, report.notes);
+  // Rows of dumps are tokens: take those that both sides have, and what both show of them.
+  if (!pairing.alone && !request.shape_only) keep_common(pairing.a, pairing.b, report.notes);
   // Weights are paired with weights, and of several state dicts one is meant.
   if (!pairing.alone)
     for (std::string& note : set_aside(pairing.a, pairing.b, !request.shape_only))
@@ -348,7 +354,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
   const bool asked = !request.analyze.wanted.empty() && !request.shape_only && !pairing.alone;
   if (!pairing.alone) report.first_divergence = first_divergence(report.pairs);
   if (request.diagnose.enabled && !request.shape_only && !pairing.alone)
-    TRY(explain(request, pairing.a, asked, report));
+    TRY(explain(request, pairing, asked, report));
   // Rows that both have are in one order, which the side tells that knows its tokens.
   if (request.diagnose.enabled && !pairing.alone)
     tell_tokens(

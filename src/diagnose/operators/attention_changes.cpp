@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "diagnose/fit.h"
 #include "diagnose/operators/attention.h"
+#include "diagnose/operators/combine.h"
 #include "diagnose/operators/unmerged.h"
 
 namespace tensordiff::operators {
@@ -67,7 +68,10 @@ void Attention::change_mask(std::vector<Change>& changes) const {
     other.seen.clear();
     add(other, "B attends to padding that A masks", "padding", 1);
     for (const auto& [first, last] : form_.seen) other.uncounted.push_back(first);
-    if (form_.rope.base > 0) add(other, "B attends to padding that A masks", "padding", 1);
+    for (const double at : {0.0, 1.0}) {
+      other.padding_at = at;
+      if (form_.rope.base > 0) add(other, "B attends to padding that A masks", "padding", 2);
+    }
   } else {
     const uint64_t batch = extents_.rows() / queries_;
     for (uint64_t sequence = 0; sequence < batch && keys_ <= kWindowsMax; ++sequence)
@@ -241,6 +245,42 @@ void Attention::change_inputs(const Context& context, std::vector<Change>& chang
          changes);
 }
 
+// Queries, keys and values in one tensor that is cut otherwise than it was put together.
+void Attention::change_cut(std::vector<Change>& changes) const {
+  const uint64_t width = inputs_.query->extents().features, dim = width / form_.heads;
+  const uint64_t keys = inputs_.key->extents().features;
+  if (inputs_.query->extents().rows_by_axis != inputs_.key->extents().rows_by_axis ||
+      inputs_.value->extents().features != keys || form_.heads % form_.kv_heads != 0)
+    return;
+  const auto all =
+      std::make_shared<Joined>(std::vector<OperatorPtr>{inputs_.query, inputs_.key, inputs_.value});
+  const FusedPlaces by_head = places_by_head(form_.heads, form_.kv_heads, dim);
+  std::vector<uint64_t> put = by_head.query;
+  put.insert(put.end(), by_head.key.begin(), by_head.key.end());
+  put.insert(put.end(), by_head.value.begin(), by_head.value.end());
+  std::vector<uint64_t> back(put.size());
+  for (std::size_t i = 0; i < put.size(); ++i) back[put[i]] = i;
+  for (const bool blocks : {true, false}) {
+    const std::vector<uint64_t>& order = blocks ? put : back;
+    const auto part = [&](uint64_t first, uint64_t count) {
+      const auto from = order.begin() + static_cast<std::ptrdiff_t>(first);
+      return std::make_shared<Columns>(
+          all, std::vector<uint64_t>(from, from + static_cast<std::ptrdiff_t>(count)));
+    };
+    Inputs other = inputs_;
+    other.query = part(0, width);
+    other.key = part(width, keys);
+    other.value = part(width + keys, keys);
+    changes.push_back(
+        {std::make_shared<Attention>(form_, other), "block_permutation",
+         blocks ? "B cuts queries, keys and values by heads out of one tensor that holds them as "
+                  "three blocks"
+                : "B cuts queries, keys and values as three blocks out of one tensor that holds "
+                  "them by heads",
+         "fused_cut", Family::index, 2});
+  }
+}
+
 std::vector<Change> Attention::changes(const Context& context) const {
   std::vector<Change> changes;
   change_scale(changes);
@@ -248,6 +288,7 @@ std::vector<Change> Attention::changes(const Context& context) const {
   change_heads(changes);
   change_rope(changes);
   change_inputs(context, changes);
+  change_cut(changes);
   if (form_.alibi) {
     AttentionForm other = form_;
     other.alibi = false;

@@ -180,7 +180,8 @@ class Forcer(Handler):
                            f"{self._misshapen or '(model)'}")
         else:
             self._blame(call, f"raises {type(problem).__name__}: {text}")
-            self.not_checked[call.path] = NotChecked(call.path, "raises: the rest of it did not run")
+            self.not_checked[call.path] = NotChecked(
+                call.path, "raises: the rest of it did not run")
         call.state.kept = None
         like = next((p for p in call.module.parameters() if p.is_floating_point()), None)
         values: dict[trees.Path, Any] = {}

@@ -4,6 +4,7 @@
 
 #include <mutex>
 
+#include "base/build_info.h"
 #include "base/parallel.h"
 #include "base/sandbox.h"
 #include "base/text.h"
@@ -262,6 +263,6 @@ int exit_status(Verdict verdict) {
 
 void use_program(const std::string& path) { set_sandbox_program(path); }
 
-const char* version() { return TENSORDIFF_VERSION; }
+const char* version() { return kVersion; }
 
 }  // namespace tensordiff::api

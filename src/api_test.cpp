@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/build_info.h"
 #include "base/json.h"
 
 namespace tensordiff {
@@ -202,7 +203,7 @@ TEST(Api, ExitStatusIsThatOfDiff) {
   EXPECT_EQ(api::exit_status(api::Verdict::close), 0);
   EXPECT_EQ(api::exit_status(api::Verdict::different), 1);
   EXPECT_EQ(api::exit_status(api::Verdict::trouble), 2);
-  EXPECT_EQ(std::string(api::version()), TENSORDIFF_VERSION);
+  EXPECT_EQ(std::string(api::version()), kVersion);
 }
 
 }  // namespace

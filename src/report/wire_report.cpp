@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/build_info.h"
 #include "base/parallel.h"
 #include "report/analyses.h"
 #include "report/logits_report.h"
@@ -248,7 +249,7 @@ void write_pairs(JsonWriter& json, const Report& report, Naming naming) {
 
 std::string_view schema(const Report&) { return kSchema; }
 std::string_view tool_name(const Report&) { return "tensordiff"; }
-std::string_view tool_version(const Report&) { return TENSORDIFF_VERSION; }
+std::string_view tool_version(const Report&) { return kVersion; }
 bool has_baseline(const Report& report) { return report.baseline.has_value(); }
 bool has_logits(const Report& report) { return report.logits != nullptr; }
 bool has_trials(const Report& report) { return !report.trials.empty(); }

@@ -3,16 +3,20 @@
 
 #include "serve/pack.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
+#include "base/build_info.h"
 #include "base/byte_cursor.h"
 #include "naming/naming.h"
 
 namespace tensordiff::serve {
 namespace {
 
-constexpr std::string_view kMagic = "tensordiff results 4 " TENSORDIFF_VERSION;
+// Results of another version are computed again.
+std::string magic() { return fmt::format("tensordiff results 4 {}", kVersion); }
 
 class Packer {
  public:
@@ -244,14 +248,14 @@ bool makes_sense(const Report& report) {
 
 std::string packed(const Results& results) {
   Packer box;
-  box.bytes = kMagic;
+  box.bytes = magic();
   field(box, const_cast<Results&>(results));  // A Packer only reads it.
   return std::move(box.bytes);
 }
 
 std::optional<Results> unpacked_results(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return std::nullopt;
-  Unpacker box(as_bytes(bytes.substr(kMagic.size())));
+  if (!bytes.starts_with(magic())) return std::nullopt;
+  Unpacker box(as_bytes(bytes.substr(magic().size())));
   Results results;
   field(box, results);
   if (!box.ok() || !box.cursor.rest().empty() || !makes_sense(results.report)) return std::nullopt;

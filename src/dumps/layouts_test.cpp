@@ -149,10 +149,12 @@ const std::vector<Grammar>& grammars() {
        {"layers.0.self_attn.q_proj", "Qcur-0@1", "layers.0.self_attn.q_rope",
         "layers.0.self_attn.v_proj", "Vcur-0", "l_out-0"}},
       {layouts::module_hooks,  // Modules with parts were hooked: two numbers are two outputs.
-       {"model.layers.0.self_attn.q_proj", "model.layers.0.self_attn",
+       {"model.layers.0.input_layernorm", "model.layers.0.self_attn.q_proj",
+        "model.layers.0.self_attn.o_proj", "model.layers.0.self_attn",
         "model.layers.0.block_sparse_moe.gate", "model.layers.0.block_sparse_moe.0",
         "model.layers.0.block_sparse_moe.1", "model.layers.0"},
-       {"model.layers.0.self_attn.q_proj", "model.layers.0.self_attn",
+       {"model.layers.0.input_layernorm", "model.layers.0.self_attn.q_proj",
+        "model.layers.0.self_attn.o_proj", "model.layers.0.self_attn",
         "model.layers.0.block_sparse_moe.gate", "model.layers.0.block_sparse_moe output 0",
         "model.layers.0.block_sparse_moe output 1", "model.layers.0"}},
       {layouts::transformer_engine,  // Statistics that are logged in place of tensors.

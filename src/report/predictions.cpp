@@ -51,8 +51,11 @@ void judge_predictions(const Catalog& a, const Catalog& b, const Matching& match
     if (!rows[i]) continue;
     Status& status = report.pairs[*rows[i]].comparison.status;
     if (is_settled(status)) continue;
-    // Logits have a noise model of their own; it stands unless the predictions say more.
-    if (different[i] || (!of_tokens && status == Status::different))
+    // A cause that was found stands; what is merely beyond a tolerance is for the predictions.
+    const bool explained = std::ranges::any_of(report.findings, [&](const Finding& finding) {
+      return finding.pair == *rows[i] && !finding.convention;
+    });
+    if (different[i] || (!of_tokens && explained && status == Status::different))
       status = Status::different;
     else
       status = Status::close;

@@ -44,6 +44,8 @@ JobPtr Jobs::start(const std::string& session, std::string_view kind, Work work)
       return job;
     }
     if (waiting_.size() >= kWaitingMax || !add_worker()) return nullptr;
+    // Before the new one can run and end.
+    for (const JobPtr& other : before) other->superseded_ = true;
     jobs_.emplace(job->id, job);
     waiting_.splice(waiting_.end(), place);
     changed_.notify_all();

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <list>
@@ -29,6 +30,8 @@ class Job {
   // Does the part of the work that may be left undone.
   void run(const std::function<void()>& work) { cancellation_.run(work); }
   bool cancelled() const { return cancellation_.cancelled(); }
+  // Cancelled because a later job of the same session took its place, which may have ended already.
+  bool superseded() const { return superseded_; }
   void wait();
   // Until it has ended, or the work that this thread does was called off.
   void wait_while_wanted();
@@ -37,6 +40,7 @@ class Job {
  private:
   friend class Jobs;
   Cancellation cancellation_;
+  std::atomic<bool> superseded_ = false;
   std::function<bool(Job& job)> work_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;

@@ -22,6 +22,7 @@ TEST(Jobs, CancelTheOneBeforeOnTheSameSession) {
   EXPECT_EQ(jobs.of("t"), nullptr);
   const JobPtr second = jobs.start("s", "compare", [&](Job&) {
     EXPECT_EQ(first->state(), "cancelled");
+    EXPECT_TRUE(first->superseded());
     return true;
   });
   second->wait();
@@ -54,6 +55,7 @@ TEST(Jobs, OnlySoManyRunAtOnceAndCancellingOneThatWaitsIsQuick) {
   });
   jobs.cancel(last);
   EXPECT_EQ(last->state(), "cancelled");  // Though none of the others has ended.
+  EXPECT_FALSE(last->superseded());
   EXPECT_TRUE(told);
   release = true;
   for (const JobPtr& job : all) job->wait();

@@ -8,6 +8,7 @@
 
 #include "analyze/analysis.h"
 #include "base/parallel.h"
+#include "base/side.h"
 #include "base/text.h"
 #include "compare/beyond.h"
 #include "compare/noise_file.h"
@@ -52,8 +53,8 @@ Result<void> gather(const TensorParallel& tp, Catalog& a, Catalog& b, Report& re
   RankGroups ranks_a = group_ranks(a, 'a');
   RankGroups ranks_b = group_ranks(b, 'b');
   if (tp.ranks > 0 && ranks_a.ranks != tp.ranks && ranks_b.ranks != tp.ranks)
-    return Error("{} ranks were asked for, but the names of a speak of {} and those of b of {}",
-                 tp.ranks, ranks_a.ranks, ranks_b.ranks);
+    return Error("--tp {}: A's names have {} ranks, B's have {}", tp.ranks, ranks_a.ranks,
+                 ranks_b.ranks);
   for (RankGroups* ranks : {&ranks_a, &ranks_b})
     for (std::string& note : ranks->notes) report.notes.push_back(std::move(note));
   return {};
@@ -88,9 +89,9 @@ Result<void> compare_copies(const AlignedPair& pair, const CompareOptions& optio
     const Comparison found = TRY(compare({copy.like_view, copy.view, {}}, quiet));
     if (found.status != Status::different) continue;
     row.comparison.status = Status::different;
-    add_message(row, fmt::format("rank {} of {} should hold the same as rank {} and does not: they "
+    add_message(row, fmt::format("rank {} of {} should be equal to rank {} but is not: they "
                                  "differ by up to {}",
-                                 copy.rank, copy.side, copy.like,
+                                 copy.rank, capital(copy.side), copy.like,
                                  human_number(found.diff.max_abs.value_or(0))));
     break;
   }
@@ -105,8 +106,8 @@ const ToleranceRule* rule_for(const PairRow& row, const Request& request) {
 void compare_pair(const Sides& sides, const Pair& which, const Request& request, PairRow& row) {
   const Tensor& a = sides.a.tensors[which.a];
   const Tensor& b = sides.b.tensors[which.b];
-  if (!a.fault.empty()) return fail(row, Status::error, "a: " + a.fault);
-  if (!b.fault.empty()) return fail(row, Status::error, "b: " + b.fault);
+  if (!a.fault.empty()) return fail(row, Status::error, "A: " + a.fault);
+  if (!b.fault.empty()) return fail(row, Status::error, "B: " + b.fault);
   if (request.shape_only) return compare_shapes(a, b, row);
 
   Result<AlignedPair> pair = aligned_views(sides, which);

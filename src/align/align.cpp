@@ -309,8 +309,8 @@ AlignedPair carry_out(const Plan& plan, View a, View b) {
 }
 
 Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions& options) {
-  const Wholes wholes_a = TRY(wholes_of('a', a).in("a"));
-  const Wholes wholes_b = TRY(wholes_of('b', b).in("b"));
+  const Wholes wholes_a = TRY(wholes_of('a', a).in("A"));
+  const Wholes wholes_b = TRY(wholes_of('b', b).in("B"));
   const bool as_many_ranks = a.shards.size() == b.shards.size();
   std::vector<Candidate> candidates = candidates_for(wholes_a, wholes_b, as_many_ranks, options);
   if (a.facts.all || b.facts.all || (as_many_ranks && a.shards.size() > 1)) keep_axes(candidates);

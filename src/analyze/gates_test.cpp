@@ -199,7 +199,7 @@ TEST(RiskAssessment, NamesTheGravestReason) {
   EXPECT_EQ(risk(network(1.7F)), "high: the weights changed much");
   EXPECT_EQ(risk(network(1000)), "critical: exploding");
   EXPECT_EQ(risk(network().noise("layers.2.weight", {3, 3}, 1)),
-            "medium: weights that a does not have");
+            "medium: weights that A does not have");
 }
 
 // unknown: quality without a stored loss

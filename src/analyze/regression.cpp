@@ -20,7 +20,7 @@
 namespace tensordiff {
 namespace {
 
-constexpr double kRelMax = 0.1;      // ‖b − a‖ / ‖a‖ of each tensor,
+constexpr double kRelMax = 0.1;      // ‖B − A‖ / ‖A‖ of each tensor,
 constexpr double kCosineMin = 0.99;  // and their cosine.
 constexpr double kSlack = 0.1;       // How much worse than the baseline is still the same.
 constexpr double kTiny = 1e-7;       // Changes below float32's rounding are no regression.
@@ -95,7 +95,7 @@ Gate against_baseline(const Json& baseline, const Study& study) {
     if (lost || !(now <= std::max(kTiny, (1 + slack) * then))) worse.push_back(pair->a.name);
   }
   return {"not_worse_than_baseline", worse.empty(),
-          fmt::format("{} of {} tensors farther from a than in the baseline{}{}", worse.size(),
+          fmt::format("{} of {} tensors farther from A than in the baseline{}{}", worse.size(),
                       compared, worse.empty() ? "" : ": ", first_names(worse))};
 }
 
@@ -147,7 +147,7 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::regression_test = {
     .name = "regression_test",
     .flag = "--regression-test",
-    .question = "Is b still as close to a as it has to be, or as it was?",
+    .question = "Is B within the limits, and no farther from A than in the baseline?",
     .definition = "limits, and an earlier report (--baseline); exit status 1 if it fails",
     .examine = examine,
     .thresholds = thresholds,

@@ -42,7 +42,7 @@ Result<void> set_fail_on(Settings& settings, std::string_view word) {
 }
 
 constexpr Option kOptions[] = {
-    {"--fail-on", "LEVEL", "exit 1 from suspicious (default), dangerous, or unreadable on",
+    {"--fail-on", "LEVEL", "exit 1 at this level: suspicious (default), dangerous, unreadable",
      set_fail_on},
     {"-o,--output", "FORMAT", "text (default) or json", set_text_or_json},
 };

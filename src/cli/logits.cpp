@@ -21,12 +21,12 @@ Result<void> apply_output(Settings& settings, std::string_view name) {
 
 constexpr Option kOptions[] = {
     {"-o,--output", "FORMAT", "text (default), json, csv, markdown or html", apply_output},
-    {"--brief", "", "only the verdict",
+    {"--brief", "", "print only the verdict line",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.brief = true;
        return {};
      }},
-    {"--exit-zero", "", "exit with 0 also where predictions differ",
+    {"--exit-zero", "", "exit with 0 even if predictions differ",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.exit_zero = true;
        return {};

@@ -117,7 +117,7 @@ std::vector<bool> explain_all(const Run& run, const Asked& asked, const std::vec
 }
 
 std::string inputs_text(const Site& site) {
-  if (site.inputs.empty()) return "what went into it is not in the dumps";
+  if (site.inputs.empty()) return "its inputs are not in the dumps";
   return fmt::format("its inputs agree to {}", human_number(site.error_in));
 }
 
@@ -129,7 +129,7 @@ Divergence divergence_at(const Site& site) {
 Divergence next_divergence(const Site& site) {
   if (site.created || site.inputs.empty()) return divergence_at(site);
   return {site.index, true,
-          fmt::format("its inputs are off by {} already, which does not account for this",
+          fmt::format("its inputs differ by {}, which does not explain this",
                       human_number(site.error_in))};
 }
 
@@ -223,7 +223,7 @@ void forgive_conventions(Run& run, const Asked& asked, Insight& insight) {
         // Whole heads stand elsewhere; pairs of RoPE inside of them would not show.
         if (reader_of(run, site)->bug() && finding.code != "block_permutation") return "";
         known.emplace(site.role, finding.explanation);
-        return "what reads it agrees all the same";
+        return "the steps that read it agree";
       },
       insight);
   for (Site& site : run.sites)
@@ -234,7 +234,7 @@ void forgive_conventions(Run& run, const Asked& asked, Insight& insight) {
       run, asked, others,
       [&](const Site& site, const Finding& finding) {
         return known.contains({site.role, finding.explanation})
-                   ? "what reads it agrees all the same in other layers"
+                   ? "the steps that read it agree in other layers"
                    : "";
       },
       insight);
@@ -252,7 +252,7 @@ void forgive_shifts(Run& run, const Asked& asked, Insight& insight) {
     site.created = false;
     Finding& finding = insight.findings.emplace_back(std::move(found.findings[0]));
     finding.convention = true;
-    finding.explanation += "; softmax does not see it: the probabilities are the same";
+    finding.explanation += "; the probabilities are the same after softmax";
   }
 }
 
@@ -268,7 +268,7 @@ void blame_sums(Run& run) {
         continue;
       source.verdict = Verdict::bug;
       source.created = !source.inputs.empty();
-      source.reason = "its ranks add up to a's, and the next step disagrees";
+      source.reason = "its ranks add up to A's value, and the next step disagrees";
       site.created = false;
     }
   }
@@ -287,7 +287,7 @@ bool computed_by_weights(const Run& run, const Site& site) {
 // Whether one more may be taken; says so at the site where not.
 bool one_more(std::size_t& taken, std::size_t most, Site& site) {
   if (taken++ < most) return true;
-  site.note = fmt::format("not looked into for its cause: {} steps before it were", most);
+  site.note = fmt::format("cause not searched: {} earlier steps were", most);
   return false;
 }
 
@@ -335,8 +335,8 @@ void explain_finite_tokens(const Run& run, const Asked& asked, Insight& insight)
   };
   for (Divergence& each : found.next) {
     if (told(each.pair) || lost.contains(each.pair)) continue;
-    each.explanation = fmt::format("of the {} tokens before those that are no number: {}",
-                                   part->tokens, each.explanation);
+    each.explanation =
+        fmt::format("of the {} tokens before the first NaN: {}", part->tokens, each.explanation);
     insight.next.push_back(std::move(each));
     const auto finding =
         std::ranges::find(found.findings, insight.next.back().pair, &Finding::pair);

@@ -105,7 +105,7 @@ std::string part_text(const Case& it) {
   if (it.a.whole) return "";
   const uint64_t rows = tokens_of_all(it);
   const uint64_t first = it.a.first_token;
-  return fmt::format(", as far as it was looked at ({} {}–{} of {})",
+  return fmt::format(", in the part examined ({} {}–{} of {})",
                      it.run.activations ? "tokens" : "rows", first, first + it.a.tokens - 1, rows);
 }
 

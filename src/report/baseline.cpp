@@ -47,7 +47,7 @@ std::string Baseline::growth(const Row& before, const PairRow& now) {
   if (status != before.status && status > Status::different)
     return fmt::format("was {}, is {}", name_of(before.status), name_of(status));
   if (diff.nonfinite_mismatch > before.nonfinite_mismatch)
-    return fmt::format("NaN or infinity out of step at {} places, was {}", diff.nonfinite_mismatch,
+    return fmt::format("NaN/Inf mismatch at {} elements, was {}", diff.nonfinite_mismatch,
                        before.nonfinite_mismatch);
   if (diff.rel_l2 && before.rel_l2 && *diff.rel_l2 > kGrowthMin * *before.rel_l2)
     return fmt::format("relative L2 error {}, was {}", short_number(*diff.rel_l2),

@@ -82,7 +82,7 @@ JunitCase case_of(const Report::Unpaired& tensor, char side) {
   test.message = tensor.layer_absent ? "the other side lacks this layer"
                  : tensor.not_dumped
                      ? "the other side did not dump it"
-                     : fmt::format("there is no such tensor in {}", side == 'a' ? 'b' : 'a');
+                     : fmt::format("there is no such tensor in {}", side == 'a' ? 'B' : 'A');
   test.outcome = tensor.is_difference() ? JunitCase::Outcome::failed : JunitCase::Outcome::skipped;
   mark_known(tensor.novelty, test);
   if (tensor.id.fault.empty()) return test;

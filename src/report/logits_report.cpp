@@ -36,8 +36,7 @@ const PositionPoint* worst_of(const LogitsDiff& diff) {
 
 std::string other_token_text(const LogitsComparison& comparison) {
   const LogitsDiff& diff = comparison.diff;
-  if (!diff.first_other)
-    return diff.same_top ? "none: the most likely tokens are all the same" : "";
+  if (!diff.first_other) return diff.same_top ? "none: the most likely tokens are the same" : "";
   const OtherToken& other = *diff.first_other;
   return fmt::format("{}: A takes {} (ahead by {}), B takes {} (ahead by {})",
                      place_of(comparison, other.sequence, other.position), other.a,
@@ -174,7 +173,7 @@ void write_logits(JsonWriter& json, const LogitsComparison& comparison) {
   write_estimate(json, "delta_p", any ? std::optional(diff.delta_p_mean) : std::nullopt);
   json.member("delta_p_rms", any ? std::optional(diff.delta_p_rms) : std::nullopt);
   write_shares(json, "delta_p_percentiles", diff.delta_p, any);
-  json.member("delta_p_of", diff.told ? "next token" : "most likely token of a");
+  json.member("delta_p_of", diff.told ? "next token" : "most likely token of A");
   write_estimate(json, "same_top", diff.same_top);
   for (std::size_t k = 0; k < std::size(kTops); ++k)
     json.member(fmt::format("overlap_top_{}", kTops[k]),

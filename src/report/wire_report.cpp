@@ -22,8 +22,7 @@ constexpr Field<Problem> kProblem[] = {
     field<&Problem::message>("message", "what is wrong"),
     field<severity>("severity", "how bad it is").among(kSeverities),
 };
-constexpr Table kProblemTable =
-    table<kProblem>("problem", "what a file has that is not as it should");
+constexpr Table kProblemTable = table<kProblem>("problem", "a problem of a file");
 
 constexpr Field<Side> kSide[] = {
     field<&Side::path>("path", "as it was given"),
@@ -177,8 +176,8 @@ constexpr Field<Report::Unpaired> kUnpaired[] = {
     field<&Report::Unpaired::not_dumped>(
         "not_dumped", "of two dumps: the other did not record it. Coverage, and no difference"),
     field<nearest>("nearest", "the name of the other side that is most like it"),
-    field<&Report::Unpaired::likeness>("likeness", "how alike they are, 0 to 1"),
-    field<why>("why", "why they are no pair all the same; in `auxiliary`, what it is"),
+    field<&Report::Unpaired::likeness>("likeness", "their similarity, 0 to 1"),
+    field<why>("why", "why they are still not paired; in `auxiliary`, what it is"),
     field<novelty>("baseline", "of a difference, with `--baseline`").among(kNovelties),
 };
 constexpr Table kUnpairedTable = table<kUnpaired>("unpaired", "a tensor without a partner");
@@ -212,7 +211,7 @@ bool holds(const BaselineDelta& delta) { return delta.holds(); }
 constexpr Field<BaselineDelta> kBaseline[] = {
     field<holds>("holds", "nothing is new, and nothing has grown"),
     field<&BaselineDelta::known>("known", "differences that were there before"),
-    field<&BaselineDelta::gone>("gone", "and that are there no more"),
+    field<&BaselineDelta::gone>("gone", "and are gone now"),
     field<&BaselineDelta::added>("new", "names of new differences"),
     field<&BaselineDelta::grown>("grown", "names of those that have grown"),
 };

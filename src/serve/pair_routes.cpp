@@ -32,9 +32,9 @@ std::vector<StalePair> stale_pairs(const Pairing& pairing, const std::vector<Nam
   std::vector<StalePair> stale;
   for (const NamePair& pair : pairs) {
     if (!of_a.contains(pair.a))
-      stale.push_back({pair, "a has no such tensor"});
+      stale.push_back({pair, "A has no such tensor"});
     else if (!of_b.contains(pair.b))
-      stale.push_back({pair, "b has no such tensor"});
+      stale.push_back({pair, "B has no such tensor"});
   }
   return stale;
 }

@@ -82,7 +82,7 @@ void Sum::change_term(const Context& context, std::size_t at, std::vector<Change
   if (terms_.size() > 1) {
     changes.push_back({with(0),
                        "residual_missing",
-                       fmt::format("B lacks {}: a sum left out", term.of->text()),
+                       fmt::format("B does not add {}", term.of->text()),
                        "term_missing",
                        Family::term,
                        bits,
@@ -110,7 +110,7 @@ void Sum::change_term(const Context& context, std::size_t at, std::vector<Change
     terms[at].by_column.clear();
     changes.push_back(
         {std::make_shared<Sum>(extents_, std::move(terms)), "operator",
-         fmt::format("B leaves out the factors '{}' of {}", term.scaled_by, term.of->text()),
+         fmt::format("B omits the factors '{}' of {}", term.scaled_by, term.of->text()),
          "scale_missing", Family::parameter, bits});
   }
   std::vector<Change> inner = term.of->changes(context);
@@ -167,7 +167,7 @@ std::vector<Change> Map::changes(const Context& context) const {
       std::vector<Term> terms = sum->terms();
       terms[i].of = std::make_shared<Map>(function_, terms[i].of);
       changes.push_back({std::make_shared<Sum>(sum->extents(), terms), "operator",
-                         fmt::format("B applies {} to {} before the sum, A behind it",
+                         fmt::format("B applies {} to {} before the sum, A after it",
                                      function_.name, sum->terms()[i].of->text()),
                          "function_before_sum", Family::term, 2});
     }
@@ -198,9 +198,9 @@ std::vector<Change> Gated::changes(const Context& context) const {
                      applied(function_, *up_), gate_->text(), text()),
          "gate_up_swapped", Family::parameter, 1});
   changes.push_back({std::make_shared<Map>(function_, gate_), "operator",
-                     fmt::format("B leaves out the factor {}", up_->text()), "gate_missing",
+                     fmt::format("B omits the factor {}", up_->text()), "gate_missing",
                      Family::term, 2});
-  changes.push_back({up_, "operator", fmt::format("B leaves out the gate {}", gate_->text()),
+  changes.push_back({up_, "operator", fmt::format("B omits the gate {}", gate_->text()),
                      "gate_missing", Family::term, 2});
   for (const ActivationFunction& other : activation_functions()) {
     if (other.name == function_.name) continue;

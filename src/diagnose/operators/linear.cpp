@@ -169,7 +169,7 @@ void Linear::change_bias(std::vector<Change>& changes) const {
     return std::make_shared<Linear>(extents_, weight_, Bias{bias_.values, times}, input_);
   };
   const double bits = std::log2(1 + std::size(kRanks));
-  changes.push_back({with_bias(0), "offset", "B lacks the bias of this projection", "bias_missing",
+  changes.push_back({with_bias(0), "offset", "B omits the bias of this projection", "bias_missing",
                      Family::parameter, bits});
   for (const double ranks : kRanks)
     changes.push_back(
@@ -334,7 +334,7 @@ std::vector<Change> Linear::changes(const Context& context) const {
       scaled && scaled->terms().size() == 1)
     changes.push_back({std::make_shared<Linear>(extents_, weight_, bias_, scaled->terms()[0].of),
                        "scale",
-                       fmt::format("B leaves out the factor {} in front of the weight",
+                       fmt::format("B omits the factor {} in front of the weight",
                                    human_number(scaled->terms()[0].times)),
                        "input_scale",
                        Family::affine,

@@ -200,16 +200,16 @@ void Norm::change_weight(const Context& context, std::vector<Change>& changes) c
   };
   NormForm other = form_;
   other.weight.clear();
-  add(other, "B leaves the weight of the norm out", "weight_missing", 2);
+  add(other, "B omits the weight of the norm", "weight_missing", 2);
   if (!form_.bias.empty()) {
     other.bias.clear();
-    add(other, "B leaves weight and bias of the norm out", "weight_missing", 2);
+    add(other, "B omits weight and bias of the norm", "weight_missing", 2);
     other = form_;
     other.bias.clear();
-    add(other, "B leaves the bias of the norm out", "bias_missing", 2);
+    add(other, "B omits the bias of the norm", "bias_missing", 2);
     other = form_;
     std::swap(other.weight, other.bias);
-    add(other, "B has weight and bias of the norm in each other's place", "swapped", 2);
+    add(other, "B has weight and bias of the norm swapped", "swapped", 2);
   }
   other = form_;
   other.plus = form_.plus == 0 ? 1 : 0;
@@ -247,7 +247,7 @@ std::vector<Change> Norm::changes(const Context& context) const {
                            "norm"
                          : "B subtracts the mean: a layer norm where A has an RMS norm",
                      "centring", Family::parameter, 1});
-  changes.push_back({input_, "other_tensor", fmt::format("B does not normalise {}", input_->text()),
+  changes.push_back({input_, "other_tensor", fmt::format("B does not normalize {}", input_->text()),
                      "norm_missing", Family::substitution, 1});
   lift(
       input_->changes(context),
@@ -259,7 +259,7 @@ std::string Norm::text() const { return fmt::format("the norm of {}", input_->te
 
 constinit const Proposal kinds::norm = {
     .kind = "norm",
-    .needs = "the tensor that is normalised, or the two that are added to make it",
+    .needs = "the tensor that is normalized, or the two that are added to make it",
     .propose = propose,
 };
 

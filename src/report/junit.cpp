@@ -78,7 +78,7 @@ JunitCase case_of(const Report& report, const PairRow& row) {
 }
 
 JunitCase case_of(const Report::Unpaired& tensor, char side) {
-  JunitCase test{fmt::format("only in {}", side), tensor.id.name};
+  JunitCase test{fmt::format("only in {}", side == 'a' ? 'A' : 'B'), tensor.id.name};
   test.message = tensor.layer_absent ? "the other side lacks this layer"
                  : tensor.not_dumped
                      ? "the other side did not dump it"

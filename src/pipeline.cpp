@@ -16,6 +16,7 @@
 #include "diagnose/input_notes.h"
 #include "diagnose/lone.h"
 #include "diagnose/noise.h"
+#include "dumps/excerpt.h"
 #include "dumps/layout.h"
 #include "dumps/tokens.h"
 #include "formats/trace_file.h"
@@ -300,8 +301,8 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   if (!pairing.alone) note_mixed_kinds(pairing.a, pairing.b, report.notes);
   if (!pairing.alone) report.metadata = list_metadata_changes(pairing.a, pairing.b);
   TRY(gather(request.tp, pairing.a, pairing.b, report));
-  // Rows of dumps are tokens: take those that both sides have.
-  if (!pairing.alone && !request.shape_only) line_up_tokens(pairing.a, pairing.b, report.notes);
+  // Rows of dumps are tokens: take those that both sides have, and what both show of them.
+  if (!pairing.alone && !request.shape_only) keep_common(pairing.a, pairing.b, report.notes);
   // Weights are paired with weights, and of several state dicts one is meant.
   if (!pairing.alone)
     for (std::string& note : set_aside(pairing.a, pairing.b, !request.shape_only))

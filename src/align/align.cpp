@@ -120,10 +120,16 @@ void keep_axes(std::vector<Candidate>& candidates) {
   if (fit) std::erase_if(candidates, [](const Candidate& each) { return moves_axes(each.plan); });
 }
 
+// How many ranks a whole adds up; 0: none. A stream that is stored as two summands is no such sum.
+uint64_t ranks_added(const Whole& whole) {
+  const auto sum = std::ranges::find(whole.steps, Op::sum, &Step::op);
+  return sum == whole.steps.end() ? 0 : sum->argument[0];
+}
+
 // Where rank meets rank, to add them up, to regroup them on one side or to look at the first alone
 // would hide that they changed places.
 bool hides_order(const Whole& a, const Whole& b, bool as_many_ranks) {
-  if (a.view.terms > 1 && a.view.terms == b.view.terms) return true;
+  if (ranks_added(a) > 0 && ranks_added(a) == ranks_added(b)) return true;
   if (a.unlike && b.unlike) return true;
   if (a.on_rank != b.on_rank) return false;
   const unsigned grids = (a.regrouping | b.regrouping) & regrouped::kGrid;
@@ -155,7 +161,7 @@ void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,
     // Ranks may hold more than the whole because of padding, but sooner because of copies. All
     // pieces of both sides add up to multiples of each other, whether they are summands or not.
     // Copies are out of step where nothing else explains what ranks hold.
-    const bool sums = a.view.terms > 1 && b.view.terms > 1;
+    const bool sums = ranks_added(a) > 0 && ranks_added(b) > 0;
     if ((cuts && gathered) || sums || a.unlike || b.unlike)
       boldness += 2 * std::size(aligners::kAll);
     const bool weak = guess && fit.evidence == Evidence::none;

@@ -15,6 +15,7 @@
 #include "analyze/gates.h"
 #include "base/json.h"
 #include "compare/metric.h"
+#include "compare/status_words.h"
 
 namespace tensordiff {
 namespace {
@@ -86,8 +87,8 @@ Gate against_baseline(const Json& baseline, const Study& study) {
     const auto known = before.find(pair->a.name);
     if (known == before.end()) continue;
     ++compared;
-    const std::string_view status = (*known->second)["status"].string();
-    const bool could = status != "error" && status != "incomparable";
+    const std::optional<Status> status = status_named((*known->second)["status"].string());
+    const bool could = !status || *status < Status::incomparable;
     const double then = number_in((*known->second)["diff"]["rel_l2"]);
     const double now = pair->comparison.diff.rel_l2.value_or(0);
     const bool lost = could && !pair->compared();

@@ -72,7 +72,8 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
   const Result<void> written =
       deliver(shown ? rendered(comparison.value(), settings) : "", settings);
   if (!written.ok()) return fail(written.error());
-  return comparison.value().verdict == "different" && !settings.exit_zero ? kDifferent : kSame;
+  const bool different = comparison.value().verdict == LogitsVerdict::different;
+  return different && !settings.exit_zero ? kDifferent : kSame;
 }
 
 }  // namespace

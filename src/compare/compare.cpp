@@ -9,6 +9,7 @@
 #include "compare/comparison.h"
 #include "compare/measure.h"
 #include "compare/reduce.h"
+#include "compare/status_words.h"
 #include "compare/ulp.h"
 
 namespace tensordiff {
@@ -153,11 +154,7 @@ Measured measure(const Reader& a, const Reader& b, const Tolerance& tolerance,
 
 }  // namespace
 
-std::string_view name_of(Status status) {
-  constexpr std::string_view kNames[kStatuses] = {
-      "identical", "equal", "close", "same_shape", "different", "incomparable", "error"};
-  return kNames[static_cast<std::size_t>(status)];
-}
+std::string_view name_of(Status status) { return kStatusWords[static_cast<std::size_t>(status)]; }
 
 Tolerance tolerance_for(DType a, DType b, const CompareOptions& options) {
   const DTypeInfo& type = info(coarser(a, b));

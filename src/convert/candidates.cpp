@@ -4,6 +4,7 @@
 #include <numeric>
 #include <ranges>
 
+#include "align/axes.h"
 #include "align/view.h"
 #include "align/whole.h"
 #include "convert/function.h"
@@ -57,6 +58,14 @@ std::vector<Plan> axis_plans(const Shape& a, const Shape& b) {
     }
   for (Plan& plan : axis_orders(a, b))
     if (std::ranges::find(plans, plan) == plans.end()) plans.push_back(std::move(plan));
+  if (a.size() == b.size() || without_units(a) != without_units(b)) return plans;
+  // Alignment never turns a square matrix: [64, 1, 64] against [64, 64]. A converter may.
+  for (const Plan& order : axis_orders(without_units(a), without_units(b))) {
+    Plan plan = drop_units('a', a);
+    for (const Plan& more : {drop_units('b', b), order})
+      plan.insert(plan.end(), more.begin(), more.end());
+    plans.push_back(std::move(plan));
+  }
   return plans;
 }
 

@@ -30,11 +30,13 @@ Kind kind_of(const Catalog& a, const Catalog& b, const Pair& pair) {
   Kind kind{numbered_name(a.tensors[pair.a].name).pattern,
             numbered_name(b.tensors[pair.b].name).pattern, ""};
   for (const std::optional<Section>* section : {&pair.section_a, &pair.section_b})
-    if (*section) kind.part += (*section)->label;
+    if (*section) kind.part += numbered_name((*section)->label).pattern;
   return kind;
 }
 
+// TensorFlow numbers the outputs of an operation: "dense/kernel:0".
 std::string_view last_word(std::string_view name) {
+  if (name.ends_with(":0") || name.ends_with(":#")) name.remove_suffix(2);
   return name.substr(name.find_last_of("./:") + 1);
 }
 
@@ -45,6 +47,12 @@ Leaves leaves_of(const Kind& kind) {
   return {std::string(last_word(kind.a)), std::string(last_word(kind.b))};
 }
 
+// Tables are looked up, not multiplied: converters that turn matrices leave them as they are.
+bool is_table(Role role) {
+  return role == Role::embedding || role == Role::positions || role == Role::segments ||
+         role == Role::class_token || role == Role::relative_bias;
+}
+
 // q and k share the order of their rows; every other tensor is a class of its own.
 bool has_rope(Role role) { return role == Role::query || role == Role::key; }
 
@@ -53,6 +61,7 @@ struct Members {
   std::map<Form, std::size_t> votes;
   bool square = false;
   bool in_layer = false;
+  bool table = false;   // Embeddings.
   bool vector = false;  // One axis: norms and biases.
   bool rope = false;    // Query or key, by the names.
 
@@ -92,6 +101,8 @@ class Voting {
       members.pairs.push_back(i);
       members.square |= fits_[i].square;
       members.in_layer |= kind.a.find('#') != std::string::npos;
+      members.table |=
+          is_table(a.tensors[pairs[i].a].place.step) || is_table(b.tensors[pairs[i].b].place.step);
       members.vector |= a.tensors[pairs[i].a].view.shape.size() == 1;
       members.rope |=
           has_rope(a.tensors[pairs[i].a].place.step) || has_rope(b.tensors[pairs[i].b].place.step);
@@ -143,7 +154,7 @@ class Voting {
       rows_[members.rows(kind)][form.rows] += votes;
       functions_[{leaves_of(kind), members.vector}][form.function] += votes;
     }
-    if (members.square || !members.in_layer || members.votes.empty()) return;
+    if (members.square || members.vector || !members.in_layer || members.votes.empty()) return;
     std::set<bool> moved;
     for (const auto& [form, votes] : members.votes) moved.insert(form.moves_axes());
     if (moved.size() == 1) ++turned_[leaves_of(kind)][*moved.begin()];
@@ -161,7 +172,7 @@ class Voting {
   std::optional<Form> rule_of(const Kind& kind, const Members& members) const {
     if (members.votes.empty()) return std::nullopt;
     std::map<Form, std::size_t> votes = members.votes;
-    if (members.square && members.in_layer)
+    if (members.square && !members.table)
       if (const std::optional<bool> turned = orientation_of(kind)) {
         std::erase_if(votes, [&](const auto& vote) { return vote.first.moves_axes() != *turned; });
         if (votes.empty()) votes[square_form(*turned)] = 0;

@@ -39,8 +39,7 @@ std::vector<Form> fitting(const std::vector<Candidate>& candidates) {
 }
 
 // Whether the shapes allow the matrix to be turned.
-bool is_square(const PairOperands& operands, const Candidate& plain) {
-  if (operands.a.section || operands.b.section) return false;
+bool is_square(const Candidate& plain) {
   const Shape& shape = plain.pair.a.shape;
   return shape.size() == 2 && shape[0] == shape[1] && shape[0] > 1;
 }
@@ -68,7 +67,7 @@ Fits fits_of(const PairOperands& operands, const Tensor& a, const Tensor& b) {
   Fits fits;
   const std::vector<Candidate> plain = plain_candidates(operands.a, operands.b);
   if (plain.empty()) return fits;
-  fits.square = is_square(operands, plain[0]);
+  fits.square = is_square(plain[0]);
   const double first = misfit(plain[0].pair);
   fits.tells = !std::isnan(first);
   if (!fits.tells) return fits;

@@ -14,9 +14,7 @@
 namespace tensordiff {
 namespace {
 
-bool is_of_experts(const Tensor& tensor) {
-  return tensor.pairing_name().find("expert") != std::string::npos;
-}
+bool is_of_experts(const Tensor& tensor) { return tensor.place.expert != Place::kNone; }
 
 std::size_t ranks_of(const Tensor& tensor) {
   return std::max<std::size_t>(1, tensor.shards.size());

@@ -92,11 +92,50 @@ SlotMap best_map(const std::vector<Member>& members, std::size_t slot_b) {
   return best;
 }
 
+// Blocks of blocks that are counted through: the numbers of both sides in the order in which a
+// reader would list them. Those of B as they are where most do not follow it.
+std::vector<Numbers> in_order(const std::vector<Member>& members) {
+  std::vector<Numbers> to;
+  std::vector<std::size_t> from(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    to.push_back(members[i].b);
+    from[i] = i;
+  }
+  std::ranges::sort(to);
+  std::ranges::sort(from, {}, [&](std::size_t i) -> const Numbers& { return members[i].a; });
+  std::vector<Numbers> expected(members.size());
+  std::size_t agreeing = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    expected[from[i]] = to[i];
+    agreeing += members[from[i]].b == to[i];
+  }
+  if (2 * agreeing <= members.size())
+    for (std::size_t i = 0; i < members.size(); ++i) expected[i] = members[i].b;
+  return expected;
+}
+
+// The numbers of B that the rule of these pairs gives for those of A.
+std::vector<Numbers> expected_numbers(const std::vector<Member>& members) {
+  std::vector<SlotMap> maps;
+  for (std::size_t slot = 0; slot < members[0].b.size(); ++slot) {
+    maps.push_back(best_map(members, slot));
+    if (!maps.back().constant && maps.back().map.empty()) return in_order(members);
+  }
+  std::vector<Numbers> expected;
+  for (const Member& member : members) {
+    expected.push_back(member.b);
+    for (std::size_t slot = 0; slot < maps.size(); ++slot)
+      if (!maps[slot].constant)
+        expected.back()[slot] = maps[slot].map.at(member.a[maps[slot].slot]);
+  }
+  return expected;
+}
+
 class Exchange {
  public:
   Exchange(const MatchInput& input, Matching& matching)
-      : matching_(matching), names_b_(with_first_numbers(input.side_b.names)) {
-    const std::vector<std::string> names_a = with_first_numbers(input.side_a.names);
+      : matching_(matching), names_b_(with_first_numbers(names_of(input.b).names)) {
+    const std::vector<std::string> names_a = with_first_numbers(names_of(input.a).names);
     for (std::size_t i = 0; i < matching.pairs.size(); ++i) {
       const Pair& pair = matching.pairs[i];
       if (!is_by_value(pair)) continue;
@@ -124,19 +163,12 @@ class Exchange {
   using KindKey = std::array<std::string, 3>;
 
   void repair(const KindKey& kind, const std::vector<Member>& members) {
-    std::vector<SlotMap> maps;
-    for (std::size_t slot = 0; slot < members[0].b.size(); ++slot) {
-      maps.push_back(best_map(members, slot));
-      if (!maps.back().constant && maps.back().map.empty()) return;  // No order to be found.
-    }
+    const std::vector<Numbers> expected = expected_numbers(members);
     std::map<std::size_t, std::size_t> moves;  // Pair to tensor of B.
-    for (const Member& member : members) {
-      Numbers expected = member.b;
-      for (std::size_t slot = 0; slot < maps.size(); ++slot)
-        if (!maps[slot].constant) expected[slot] = maps[slot].map.at(member.a[maps[slot].slot]);
-      if (expected == member.b) continue;
-      const auto found = by_name_.find({kind[1], expected});
-      if (found != by_name_.end()) moves[member.pair] = found->second;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (expected[i] == members[i].b) continue;
+      const auto found = by_name_.find({kind[1], expected[i]});
+      if (found != by_name_.end()) moves[members[i].pair] = found->second;
     }
     if (!is_closed(moves)) return;
     for (const auto& [pair, b] : moves) matching_.pairs[pair].b = b;

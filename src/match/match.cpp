@@ -13,6 +13,7 @@
 #include "match/crosswise.h"
 #include "match/exchanged.h"
 #include "match/matcher.h"
+#include "match/name_map.h"
 #include "match/nearest.h"
 #include "match/renumber.h"
 #include "naming/naming.h"
@@ -261,10 +262,12 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
   TRY(run([](const Matcher* each) { return is_by_hand(each); }));
   std::vector<std::size_t> aside_a = aside(a, input.free_a), aside_b = aside(b, input.free_b);
   TRY(run([](const Matcher* each) { return !is_by_hand(each); }));
-  if (weights)
+  if (weights) {
     pair_by_numbers(input, matching);
-  else if (std::ranges::find(chain, &matchers::value) != chain.end())
+    pair_by_name_map(input, matching);
+  } else if (std::ranges::find(chain, &matchers::value) != chain.end()) {
     uncross(input, matching);
+  }
   input.free_a.swap(aside_a);
   input.free_b.swap(aside_b);
   if (!input.free_a.empty() && !input.free_b.empty())

@@ -15,8 +15,11 @@ struct Split {
   std::string module, leaf;
 };
 
+// PyTorch keeps what a parameter is computed from in a module of its own.
+constexpr std::string_view kParametrized = ".parametrizations.";
+
 Split split_name(const std::string& name) {
-  const std::size_t at = name.find_last_of("./");
+  const std::size_t at = std::min(name.find(kParametrized), name.find_last_of("./"));
   if (at == std::string::npos || at == 0) return {"", name};
   return {name.substr(0, at), name.substr(at + 1)};
 }

@@ -13,6 +13,7 @@
 #include "match/checkpoint.h"
 #include "match/fingerprint.h"
 #include "match/matcher.h"
+#include "match/meaning.h"
 #include "match/signature.h"
 #include "naming/numbered_name.h"
 
@@ -83,6 +84,62 @@ bool hold_the_same(const Tensor& a, const Tensor& b, const Signature& of_a) {
   return distance_in_detail(a, b, of_a) <= kNear;
 }
 
+// Weights that a converter adds a number to have other moments, but the same values in the same
+// order up to that: norms that store their weight less one.
+constexpr uint64_t kShiftedMin = 16;  // Fewer numbers are in line by chance.
+constexpr std::size_t kShiftedPairsMax = 1
+                                         << 20;  // Of one shape; each costs a few hundred numbers.
+constexpr double kInLine = 0.01;  // Of 16 numbers once in 10^14; rounding to 8 bits leaves less.
+
+std::vector<std::size_t> without(const std::vector<std::size_t>& free, const Proposal& proposal,
+                                 std::size_t Pair::*side) {
+  std::set<std::size_t> taken;
+  for (const Pair& pair : proposal.pairs) taken.insert(pair.*side);
+  std::vector<std::size_t> left;
+  std::ranges::copy_if(free, std::back_inserter(left),
+                       [&](std::size_t each) { return !taken.contains(each); });
+  return left;
+}
+
+// The fingerprints of what is left, by shape.
+using ByShape = std::map<Shape, std::vector<std::pair<std::size_t, Fingerprint>>>;
+
+ByShape fingerprints_of(const Catalog& catalog, const std::vector<std::size_t>& left) {
+  std::vector<Fingerprint> prints(left.size());
+  const auto may_be = [&](std::size_t i) {
+    const Tensor& tensor = catalog.tensors[left[i]];
+    return tensor.shards.empty() && tensor.view.shape.size() == 1 &&
+           tensor.elements() >= kShiftedMin && tensor.elements() <= kElementsMax;
+  };
+  for_each_index(left.size(), [&](std::size_t i) {
+    if (may_be(i)) prints[i] = fingerprint_of(catalog.tensors[left[i]]);
+  });
+  ByShape result;
+  for (std::size_t i = 0; i < left.size(); ++i)
+    if (prints[i].elements > 0) result[prints[i].shape].emplace_back(left[i], std::move(prints[i]));
+  return result;
+}
+
+void pair_shifted(const MatchInput& input, Proposal& proposal) {
+  const ByShape a = fingerprints_of(input.a, without(input.free_a, proposal, &Pair::a));
+  const ByShape b = fingerprints_of(input.b, without(input.free_b, proposal, &Pair::b));
+  for (const auto& [shape, of_a] : a) {
+    const auto found = b.find(shape);
+    if (found == b.end() || of_a.size() * found->second.size() > kShiftedPairsMax) continue;
+    std::map<std::size_t, std::vector<std::size_t>> in_line;  // Those of A, by tensor of B.
+    for (const auto& [tensor, print] : of_a)
+      for (const auto& [other, of_other] : found->second)
+        if (disagreement(print, of_other) <= kInLine) in_line[other].push_back(tensor);
+    std::map<std::size_t, std::size_t> claims;
+    for (const auto& [other, tensors] : in_line)
+      for (const std::size_t tensor : tensors) ++claims[tensor];
+    for (const auto& [other, tensors] : in_line)
+      if (tensors.size() == 1 && claims[tensors[0]] == 1)
+        proposal.pairs.push_back(
+            {.a = tensors[0], .b = other, .layer = {}, .stage = {}, .matched_by = {}});
+  }
+}
+
 // Which pattern of b answers to which of a, as far as what was paired is of one mind.
 class Rules {
  public:
@@ -143,8 +200,11 @@ Result<Proposal> propose(const MatchInput& input) {
   std::vector<char> same(of_a.size());
   for_each_index(of_a.size(), [&](std::size_t i) {
     const std::size_t j = of_a[i].index;
+    // What names say wins: a residual sum that was left out makes two other steps the same.
+    const bool may_be = may_mean_the_same(input.side_a.places[input.free_a[i]],
+                                          input.side_b.places[input.free_b[j]]);
     same[i] =
-        clear(of_a[i]) && clear(of_b[j]) && of_b[j].index == i &&
+        may_be && clear(of_a[i]) && clear(of_b[j]) && of_b[j].index == i &&
         hold_the_same(input.a.tensors[input.free_a[i]], input.b.tensors[input.free_b[j]], a[i]);
   });
   for (std::size_t i = 0; i < of_a.size(); ++i)
@@ -154,6 +214,7 @@ Result<Proposal> propose(const MatchInput& input) {
                                 .layer = {},
                                 .stage = {},
                                 .matched_by = {}});
+  if (weights) pair_shifted(input, proposal);
   extend(input, proposal);
   return proposal;
 }

@@ -44,9 +44,9 @@ std::string other_token_text(const LogitsComparison& comparison) {
                      human_number(other.margin_a), other.b, human_number(other.margin_b));
 }
 
-doc::Look look_of(std::string_view verdict) {
-  if (verdict == "different") return doc::Look::bad;
-  return verdict == "same" ? doc::Look::good : doc::Look::close;
+doc::Look look_of(LogitsVerdict verdict) {
+  if (verdict == LogitsVerdict::different) return doc::Look::bad;
+  return verdict == LogitsVerdict::same ? doc::Look::good : doc::Look::close;
 }
 
 void write_estimate(JsonWriter& json, std::string_view name, const std::optional<Estimate>& value) {
@@ -143,15 +143,15 @@ std::vector<std::pair<std::string, std::string>> logits_lines(const LogitsCompar
 std::string logits_text(const LogitsComparison& comparison, const RenderOptions& options) {
   const Style style(options.color);
   const LogitsDiff& diff = comparison.diff;
-  std::string verdict(comparison.verdict);
+  std::string verdict(name_of(comparison.verdict));
   std::ranges::transform(verdict, verdict.begin(), [](char c) {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   });
-  std::string out =
-      fmt::format("{}  {} of {}{}\n",
-                  style(comparison.verdict == "different" ? Tone::bad : Tone::good, verdict),
-                  counted(diff.positions, "position"), counted(comparison.names.size(), "sequence"),
-                  diff.vocabulary ? fmt::format(", {} words", human_count(diff.vocabulary)) : "");
+  std::string out = fmt::format(
+      "{}  {} of {}{}\n",
+      style(comparison.verdict == LogitsVerdict::different ? Tone::bad : Tone::good, verdict),
+      counted(diff.positions, "position"), counted(comparison.names.size(), "sequence"),
+      diff.vocabulary ? fmt::format(", {} words", human_count(diff.vocabulary)) : "");
   if (options.brief) return out;
   for (const auto& [label, text] : logits_lines(comparison))
     out += fmt::format("{:<12}{}\n", label, printable(text, 1000));
@@ -163,7 +163,7 @@ std::string logits_text(const LogitsComparison& comparison, const RenderOptions&
 void write_logits(JsonWriter& json, const LogitsComparison& comparison) {
   const LogitsDiff& diff = comparison.diff;
   const bool any = diff.kl.has_value();
-  json.begin_object().member("verdict", comparison.verdict);
+  json.begin_object().member("verdict", name_of(comparison.verdict));
   json.member("sequences", uint64_t{comparison.names.size()});
   json.member("positions", diff.positions).member("unusable", diff.unusable);
   json.member("vocabulary", diff.vocabulary ? std::optional(diff.vocabulary) : std::nullopt);
@@ -232,14 +232,15 @@ doc::Document logits_document(const LogitsComparison& comparison) {
   const LogitsDiff& diff = comparison.diff;
   doc::Document document;
   document.title = "Predictions";
-  document.verdict = comparison.verdict;
+  document.verdict = name_of(comparison.verdict);
   document.look = look_of(comparison.verdict);
   document.subtitle = fmt::format("{} of {}", counted(diff.positions, "position"),
                                   counted(comparison.names.size(), "sequence"));
   std::string cause = "no single cause explains the difference";
   for (const Finding& finding : comparison.findings)
     if (!finding.convention) cause = finding.explanation;
-  if (comparison.verdict != "different") cause = "both predict the same, but for rounding";
+  if (comparison.verdict != LogitsVerdict::different)
+    cause = "both predict the same, but for rounding";
   document.blocks.emplace_back(doc::Callout{document.look, document.verdict, cause});
   doc::Tiles tiles;
   if (diff.kl) tiles.tiles.push_back({"mean KL", with_error(*diff.kl)});

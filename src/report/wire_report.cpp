@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/build_info.h"
 #include "base/parallel.h"
 #include "report/analyses.h"
 #include "report/logits_report.h"
@@ -50,8 +51,6 @@ uint64_t count_of(const Report& report) {
 std::string_view conclusion(const Report& report) { return name_of(report.summary.verdict); }
 MaybeText caveat(const Report& report) { return {report.summary.caveat}; }
 const Report& itself(const Report& report) { return report; }
-
-static_assert(std::size(kConclusionWords) == kConclusions);
 
 constexpr Field<Report> kCoverage[] = {
     field<pair_count>("compared", "pairs"),
@@ -248,7 +247,7 @@ void write_pairs(JsonWriter& json, const Report& report, Naming naming) {
 
 std::string_view schema(const Report&) { return kSchema; }
 std::string_view tool_name(const Report&) { return "tensordiff"; }
-std::string_view tool_version(const Report&) { return TENSORDIFF_VERSION; }
+std::string_view tool_version(const Report&) { return kVersion; }
 bool has_baseline(const Report& report) { return report.baseline.has_value(); }
 bool has_logits(const Report& report) { return report.logits != nullptr; }
 bool has_trials(const Report& report) { return !report.trials.empty(); }
@@ -321,6 +320,7 @@ constinit const Table kFindingTable =
 
 std::span<const Field<Finding>> finding_fields() { return kFinding; }
 std::span<const Field<Problem>> problem_fields() { return kProblem; }
+std::span<const Field<ConversionRow>> conversion_fields() { return kConversion; }
 std::span<const Field<Report>> report_fields() { return kReport; }
 
 }  // namespace tensordiff::wire

@@ -144,7 +144,7 @@ Reply put_pairings(const Call& call) {
   if (target.failure) return *target.failure;
   const auto [before, names] = target.session->read(
       [](const SessionState& state) { return std::pair(state.settings, state.names); });
-  if (before.mode == "explore") return Error("in explore mode every pair is made already");
+  if (before.mode == Mode::explore) return Error("in explore mode every pair is made already");
   if (!call.body["pairs"].is_array()) return Error("pairs: missing");
   Settings after = before;
   after.only = false;

@@ -74,7 +74,7 @@ void explain_by_rules(const Run& run, const DiagnoseOptions& options, const Task
 }
 
 Told explain(const Run& run, const Asked& asked, const Task& task) {
-  if (task.carries) return explain_carried(run, asked.options, *task.site);
+  if (task.carries) return explain_behind(run, asked.options, asked.lone, *task.site);
   Told told;
   if (!task.wanted) return told;
   if (task.wanted(diagnoses::operator_step))

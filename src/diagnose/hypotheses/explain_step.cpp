@@ -94,6 +94,27 @@ void explain_step(const Run& run, const DiagnoseOptions& options, const LoneTens
       return explain_as(context, options, step, told);
 }
 
+Told explain_behind(const Run& run, const DiagnoseOptions& options, const LoneTensors& lone,
+                    const Site& site) {
+  Told told = explain_carried(run, options, site);
+  if (!told.made_here || !site.compared()) return told;
+  const operators::Context context(run, site, lone);
+  for (const operators::Proposal* proposal : operators::kinds::kAll) {
+    const operators::OperatorPtr step = proposal->propose(context);
+    if (!step) continue;
+    const hypotheses::Verdict verdict = hypotheses::judge(context, step);
+    if (options.explain) tell_trials(site, *step, verdict, told);
+    if (verdict.on_b.known && !verdict.own) {
+      told.made_here = false;
+      told.finding.reset();
+    } else if (!verdict.tried.empty() && verdict.tried[0].complete) {
+      told.finding = finding_of(context, *step, verdict);
+    }
+    break;
+  }
+  return told;
+}
+
 void explain_output(const Run& run, const DiagnoseOptions& options, const LoneTensors& lone,
                     const Site& site, Told& told) {
   if (!site.compared()) return;

@@ -73,7 +73,8 @@ double shared_rounding(const Run& run, const Site& off) {
   const double exact = kOfProduct * format->roundoff / kSpread;
   bool shared = false;
   for (const Site& other : run.sites) {
-    if (&other == &off || !other.compared()) continue;
+    // An expert that got no token tells nothing.
+    if (&other == &off || !other.compared() || other.comparison.diff.compared == 0) continue;
     if (other.error < exact && multiply_alike(other, off)) return 0;
     shared = shared || (other.error >= exact && may_multiply(other));
   }

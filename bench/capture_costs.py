@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What tensordiff.capture() costs: CPU time over a plain forward, and peak memory.
 
-    PYTHONPATH=python python bench/capture_costs.py [ARCHITECTURE ...]
+    ./dev bench capture [ARCHITECTURE ...]
 
-Needs torch and transformers. CPU time of one thread, the least of 5, hidden size 512, 8 layers, 256
-tokens; files go to a temporary folder. Memory is the peak of a process of its own, with glibc's
-threshold for mmap fixed: otherwise it is what malloc does not give back that is measured.
+Exit status 1 if a bar is missed. Needs torch and transformers. CPU time of one thread, the least of
+5, hidden size 512, 8 layers, 256 tokens; files go to a temporary folder. Memory is the peak of a
+process of its own, with glibc's threshold for mmap fixed: otherwise it is what malloc does not give
+back that is measured.
 """
 
 import contextlib
@@ -26,6 +27,10 @@ MODES = {
     "full": {},
     "full, all functions": {"values": "all"},
 }
+
+# What a mode may cost at most, times a plain forward, on an idle machine.
+BARS = {"hooks": 1.15, "functions": 1.3, "full": 2.0}
+MEMORY_BAR = 1.05
 
 
 def build(name):
@@ -84,22 +89,35 @@ def peak(captured):
                           "written": run.bytes_written / 1e6 if captured else 0}))
 
 
+def peaks():
+    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "1048576"}
+    return {mode: json.loads(subprocess.run(
+        [sys.executable, __file__, "--peak", mode], env=environment, check=True,
+        capture_output=True, text=True).stdout) for mode in ("plain", "full")}
+
+
 def main():
     if sys.argv[1:2] == ["--peak"]:
         return peak(sys.argv[2] == "full")
+    missed = []
     for name in sys.argv[1:] or ["llama", "gpt2", "bert", "mixtral", "vit"]:
         model, inputs = build(name)
         plain = seconds(model, inputs, None)
         ratios = {mode: seconds(model, inputs, options) / plain for mode, options in MODES.items()}
         print(f"{name}: plain {plain * 1e3:.0f} ms; "
               + ", ".join(f"{mode} {ratio:.2f}" for mode, ratio in ratios.items()), flush=True)
-    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "1048576"}
-    runs = {mode: json.loads(subprocess.run(
-        [sys.executable, __file__, "--peak", mode], env=environment, check=True,
-        capture_output=True, text=True).stdout) for mode in ("plain", "full")}
-    print(f"peak memory: plain {runs['plain']['peak']:.0f} MB, full {runs['full']['peak']:.0f} MB, "
+        missed += [f"{name}, {mode}: {ratios[mode]:.2f}, bar {bar}" for mode, bar in BARS.items()
+                   if ratios[mode] > bar]
+    runs = peaks()
+    plain, full = runs["plain"]["peak"], runs["full"]["peak"]
+    print(f"peak memory: plain {plain:.0f} MB, full {full:.0f} MB, "
           f"{runs['full']['written']:.0f} MB written")
+    if full > MEMORY_BAR * plain:
+        missed.append(f"memory: {full / plain:.2f}, bar {MEMORY_BAR}")
+    for line in missed:
+        print(f"missed: {line}")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

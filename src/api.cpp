@@ -4,9 +4,11 @@
 
 #include <mutex>
 
+#include "base/build_info.h"
 #include "base/parallel.h"
 #include "base/sandbox.h"
 #include "base/text.h"
+#include "naming/naming.h"
 #include "pipeline.h"
 #include "report/renderer.h"
 #include "report/wording.h"
@@ -91,6 +93,7 @@ Result<Catalog> catalog_of(const std::vector<Tensor>& tensors) {
     catalog.tensors.push_back({tensor.name, std::move(view), ""});
   }
   make_names_unique(catalog);
+  read_places(catalog);
   return catalog;
 }
 
@@ -262,6 +265,6 @@ int exit_status(Verdict verdict) {
 
 void use_program(const std::string& path) { set_sandbox_program(path); }
 
-const char* version() { return TENSORDIFF_VERSION; }
+const char* version() { return kVersion; }
 
 }  // namespace tensordiff::api

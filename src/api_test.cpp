@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
+#include <deque>
 #include <thread>
 
+#include "base/build_info.h"
 #include "base/json.h"
+#include "diagnose/toy_mistakes.h"
 
 namespace tensordiff {
 namespace {
@@ -142,6 +146,42 @@ TEST(Api, TakesTheNoiseFromASecondRunInMemory) {
   EXPECT_NE(api::compare(kReference, kBroken, options).error, "");
 }
 
+// A factor that the noise of bf16 hides, unless the step can be computed again.
+TEST(Api, TakesTheWeightsFromMemory) {
+  ToyShape shape;
+  shape.layers = 2;
+  ToyModel model(shape, 7);
+  ToyMistakes wrong;
+  wrong.after["post_attn_pre_resid"] = each(shape.width(), [](double x, uint64_t row, uint64_t i) {
+    return x * (1 + 0.11 * std::sin(double(31 * row + 17 * i)));
+  });
+  std::deque<std::vector<float>> kept;
+  const auto add = [&](std::vector<api::Tensor>& to, const std::string& name, const View& view) {
+    std::vector<double> values(view.elements());
+    Reader::open(view).value().values(0, values.size(), values.data());
+    const float* data = kept.emplace_back(values.begin(), values.end()).data();
+    to.push_back({name, "f32", view.shape, data});
+  };
+  std::vector<api::Tensor> a, b, weights;
+  const auto sites = sites_of(model.run(DType::f32, false, {}), DType::f32,
+                              model.run(DType::bf16, true, {wrong}), DType::bf16);
+  for (const Site& site : sites) {
+    add(a, site.a.name, site.views.a);
+    add(b, site.b.name, site.views.b);
+  }
+  for (const Tensor& tensor : model.weights().tensors) add(weights, tensor.name, tensor.view);
+  const auto divergence = [&](const api::Options& options) -> std::string {
+    const api::Outcome outcome = api::compare(a, b, options);
+    EXPECT_EQ(outcome.error, "");
+    const auto& first = outcome.report.first_divergence;
+    return first ? outcome.report.pairs[first->pair].name_a : "";
+  };
+  api::Options options;
+  EXPECT_NE(divergence(options), "1_post_attn_pre_resid");
+  options.weights = weights;
+  EXPECT_EQ(divergence(options), "1_post_attn_pre_resid");
+}
+
 TEST(Api, TellsProgressOneCallAtATimeAndOnlyForward) {
   api::Options options;
   std::atomic<int> inside = 0;
@@ -202,7 +242,7 @@ TEST(Api, ExitStatusIsThatOfDiff) {
   EXPECT_EQ(api::exit_status(api::Verdict::close), 0);
   EXPECT_EQ(api::exit_status(api::Verdict::different), 1);
   EXPECT_EQ(api::exit_status(api::Verdict::trouble), 2);
-  EXPECT_EQ(std::string(api::version()), TENSORDIFF_VERSION);
+  EXPECT_EQ(std::string(api::version()), kVersion);
 }
 
 }  // namespace

@@ -8,13 +8,16 @@
 
 #include "analyze/analysis.h"
 #include "base/parallel.h"
+#include "base/side.h"
 #include "base/text.h"
 #include "compare/beyond.h"
 #include "compare/noise_file.h"
 #include "compare/tolerance_rules.h"
 #include "diagnose/graph/edges.h"
 #include "diagnose/input_notes.h"
+#include "diagnose/lone.h"
 #include "diagnose/noise.h"
+#include "dumps/excerpt.h"
 #include "dumps/layout.h"
 #include "dumps/tokens.h"
 #include "formats/trace_file.h"
@@ -50,8 +53,8 @@ Result<void> gather(const TensorParallel& tp, Catalog& a, Catalog& b, Report& re
   RankGroups ranks_a = group_ranks(a, 'a');
   RankGroups ranks_b = group_ranks(b, 'b');
   if (tp.ranks > 0 && ranks_a.ranks != tp.ranks && ranks_b.ranks != tp.ranks)
-    return Error("{} ranks were asked for, but the names of a speak of {} and those of b of {}",
-                 tp.ranks, ranks_a.ranks, ranks_b.ranks);
+    return Error("--tp {}: A's names have {} ranks, B's have {}", tp.ranks, ranks_a.ranks,
+                 ranks_b.ranks);
   for (RankGroups* ranks : {&ranks_a, &ranks_b})
     for (std::string& note : ranks->notes) report.notes.push_back(std::move(note));
   return {};
@@ -86,9 +89,9 @@ Result<void> compare_copies(const AlignedPair& pair, const CompareOptions& optio
     const Comparison found = TRY(compare({copy.like_view, copy.view, {}}, quiet));
     if (found.status != Status::different) continue;
     row.comparison.status = Status::different;
-    add_message(row, fmt::format("rank {} of {} should hold the same as rank {} and does not: they "
+    add_message(row, fmt::format("rank {} of {} should be equal to rank {} but is not: they "
                                  "differ by up to {}",
-                                 copy.rank, copy.side, copy.like,
+                                 copy.rank, capital(copy.side), copy.like,
                                  human_number(found.diff.max_abs.value_or(0))));
     break;
   }
@@ -103,8 +106,8 @@ const ToleranceRule* rule_for(const PairRow& row, const Request& request) {
 void compare_pair(const Sides& sides, const Pair& which, const Request& request, PairRow& row) {
   const Tensor& a = sides.a.tensors[which.a];
   const Tensor& b = sides.b.tensors[which.b];
-  if (!a.fault.empty()) return fail(row, Status::error, "a: " + a.fault);
-  if (!b.fault.empty()) return fail(row, Status::error, "b: " + b.fault);
+  if (!a.fault.empty()) return fail(row, Status::error, "A: " + a.fault);
+  if (!b.fault.empty()) return fail(row, Status::error, "B: " + b.fault);
   if (request.shape_only) return compare_shapes(a, b, row);
 
   Result<AlignedPair> pair = aligned_views(sides, which);
@@ -214,7 +217,8 @@ void settle(const Outcome& outcome, const Request& request, PairRow& row) {
   if (status <= Status::close && outcome.verdict == Verdict::bug) status = Status::different;
 }
 
-Result<void> explain(const Request& request, const Catalog& a, bool needed, Report& report) {
+Result<void> explain(const Request& request, const Pairing& pairing, bool needed, Report& report) {
+  const Catalog& a = pairing.a;
   const std::map<std::size_t, double> noise = TRY(noise_levels(request, a));
   DiagnoseOptions options = request.diagnose;
   const RecordedRun recorded = recorded_run(a);
@@ -224,7 +228,10 @@ Result<void> explain(const Request& request, const Catalog& a, bool needed, Repo
   const bool with_weights = !request.weights.empty();
   std::vector<Site> sites = sites_of(report.pairs, needed, noise);
   note_inputs(recorded.inputs, sites);
-  Insight insight = diagnose(std::move(sites), options);
+  const LoneTensors lone = {
+      lone_tensors(a, pairing.matching.only_a, sites, &Row::capture),
+      lone_tensors(pairing.b, pairing.matching.only_b, sites, &Row::capture_b)};
+  Insight insight = diagnose(std::move(sites), options, lone);
   report.findings = std::move(insight.findings);
   report.trials = std::move(insight.trials);
   if (with_weights) report.notes.push_back(weights_note(insight));
@@ -295,8 +302,8 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   if (!pairing.alone) note_mixed_kinds(pairing.a, pairing.b, report.notes);
   if (!pairing.alone) report.metadata = list_metadata_changes(pairing.a, pairing.b);
   TRY(gather(request.tp, pairing.a, pairing.b, report));
-  // Rows of dumps are tokens: take those that both sides have.
-  if (!pairing.alone && !request.shape_only) line_up_tokens(pairing.a, pairing.b, report.notes);
+  // Rows of dumps are tokens: take those that both sides have, and what both show of them.
+  if (!pairing.alone && !request.shape_only) keep_common(pairing.a, pairing.b, report.notes);
   // Weights are paired with weights, and of several state dicts one is meant.
   if (!pairing.alone)
     for (std::string& note : set_aside(pairing.a, pairing.b, !request.shape_only))
@@ -348,7 +355,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
   const bool asked = !request.analyze.wanted.empty() && !request.shape_only && !pairing.alone;
   if (!pairing.alone) report.first_divergence = first_divergence(report.pairs);
   if (request.diagnose.enabled && !request.shape_only && !pairing.alone)
-    TRY(explain(request, pairing.a, asked, report));
+    TRY(explain(request, pairing, asked, report));
   // Rows that both have are in one order, which the side tells that knows its tokens.
   if (request.diagnose.enabled && !pairing.alone)
     tell_tokens(

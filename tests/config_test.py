@@ -97,7 +97,7 @@ class Trust(Config):
             result = self.tensordiff(A, B, "-o", "report")
             self.assertEqual(result.returncode, 1, text)
             self.assertEqual(result.stderr.count("\n"), 1)
-            self.assertIn(f"{self.project}: none in force; ignored", result.stderr)
+            self.assertIn(f"{self.project}: none in effect; ignored", result.stderr)
             self.assertIn(f": {key}=" if "true" not in text else f": {key}", result.stderr)
             trusted = self.tensordiff("config", "trust")
             self.assertEqual(trusted.returncode, 0, trusted.stderr)
@@ -105,7 +105,7 @@ class Trust(Config):
             result = self.tensordiff(A, B)
             self.assertEqual(result.returncode, 1 if key == "show" else 0, text)
             self.assertIn(f"settings of {self.project}: {key}", result.stderr)
-            self.assertIn("in force", result.stderr)
+            self.assertIn("in effect", result.stderr)
             self.assertEqual(self.tensordiff("config", "untrust").returncode, 0)
             self.assertEqual(self.tensordiff(A, B).returncode, 1)
 
@@ -114,14 +114,14 @@ class Trust(Config):
         result = self.tensordiff(A, B)
         self.assertTrue(result.stdout.startswith("index,name_a"))
         self.assertEqual(result.stderr,
-                         f"tensordiff: settings of {self.project}: output=csv in force\n")
+                         f"tensordiff: settings of {self.project}: output=csv in effect\n")
 
     def test_a_file_that_changed_has_to_be_trusted_again(self):
         rules = self.folder / "project" / "tolerances.yaml"
         rules.write_text("'.*': {atol: 0}\n")
         self.project.write_text("tolerance-file: tolerances.yaml\n")
         self.assertEqual(self.tensordiff("config", "trust", self.project.parent).returncode, 0)
-        self.assertIn("in force", self.tensordiff(A, B).stderr)
+        self.assertIn("in effect", self.tensordiff(A, B).stderr)
         rules.write_text("'.*': {atol: 1000}\n")
         self.assertEqual(self.tensordiff(A, B).returncode, 1)
         self.assertIn("not trusted", self.tensordiff(A, B).stderr)
@@ -148,7 +148,7 @@ class Trust(Config):
         result = self.tensordiff(A, B)
         self.assertEqual(result.returncode, 0)
         self.assertEqual(result.stderr,
-                         f"tensordiff: settings of {self.user}: exit-zero in force\n")
+                         f"tensordiff: settings of {self.user}: exit-zero in effect\n")
 
 
 class Batch(Config):

@@ -254,7 +254,7 @@ class Sessions(ServerTest):
         stale = self.server.put(path, {"pairs": [{"a": "p", "b": "gone"}], "fingerprint": "old"})
         self.assertEqual(stale.status, 409)
         self.assertEqual(stale.json()["stale"],
-                         [{"a": "p", "b": "gone", "why": "b has no such tensor"}])
+                         [{"a": "p", "b": "gone", "why": "B has no such tensor"}])
 
     def test_order_of_rows(self):
         session = self.session()

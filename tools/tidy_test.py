@@ -121,7 +121,9 @@ WHOLE = [
     (tidy.sources_have_tests, {"src/a.cpp": HEADER, "src/b_test.cpp": '#include "a.h"\n'}),
     (tidy.sources_have_tests, {"src/formats/npy.cpp": row("npy"),
                                "src/formats/numpy_test.cpp": "formats::npy.open()\n"}),
-    (tidy.sources_have_tests, {"src/cli/options_what.cpp": HEADER, "src/cli/options_test.cpp": ""}),
+    (tidy.sources_have_tests, {"src/cli/options_what.cpp":
+                                   "constinit const OptionGroup option_groups::what = {kRows};\n",
+                               "src/cli/options_test.cpp": "with(option_groups::what)\n"}),
     (tidy.sources_have_tests, {"src/pipeline.cpp": HEADER, "tests/smoke_test.py": ""}),
     (tidy.variants_are_listed, {"src/formats/npy.cpp": row("npy"),
                                 "src/formats/format.h": listing("npy")}),

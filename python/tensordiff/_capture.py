@@ -23,7 +23,7 @@ import torch
 from . import trees
 from .folder import CaptureError, prepare_folder
 from .identity import Identities
-from .observe import FunctionCall, Handler, ModuleCall, Observer, source_of
+from .observe import FunctionCall, Handler, ModuleCall, Observer, Ops, source_of
 from .shards import DTYPES, ShardWriter
 from .stats import statistics
 from .trace import TraceWriter
@@ -41,19 +41,19 @@ class Capture(Handler):
 
     def __init__(self, model: torch.nn.Module, path: str | os.PathLike[str], *,
                  include: Globs = None, exclude: Globs = None, mode: Mode = "full",
-                 ops: Literal["functions", "none"] = "functions",
+                 ops: Ops = "functions",
                  values: Literal["modules", "all"] = "modules", sample: int = 4096,
                  source: bool = True, rank: int | None = None,
                  compiled: Literal["eager", "keep"] = "eager",
                  on_error: Literal["record", "raise"] = "record",
                  progress: Progress | None = None) -> None:
         _one_of("mode", mode, ("full", "stats", "sample"))
-        _one_of("ops", ops, ("functions", "none"))
+        _one_of("ops", ops, ("functions", "none", "aten"))
         _one_of("values", values, ("modules", "all"))
         _one_of("compiled", compiled, ("eager", "keep"))
         _one_of("on_error", on_error, ("record", "raise"))
         if values == "all" and ops == "none":
-            raise ValueError("values='all' needs ops='functions'")
+            raise ValueError("values='all' needs ops='functions' or 'aten'")
         if sample < 1:
             raise ValueError(f"sample must be at least 1, not {sample}")
         self.model = model
@@ -65,7 +65,7 @@ class Capture(Handler):
         self.tensors_written = 0
         self._include, self._exclude = _globs(include), _globs(exclude)
         self._ids = Identities()
-        self._observer = Observer(model, self, functions=ops == "functions")
+        self._observer = Observer(model, self, ops)
         self._trace = TraceWriter(self._observer)
         self._names: dict[str, int] = {}
         self._made: dict[str, int] = {}
@@ -240,7 +240,7 @@ class Capture(Handler):
 
 def capture(model: torch.nn.Module, path: str | os.PathLike[str], *, include: Globs = None,
             exclude: Globs = None, mode: Mode = "full",
-            ops: Literal["functions", "none"] = "functions",
+            ops: Ops = "functions",
             values: Literal["modules", "all"] = "modules", sample: int = 4096,
             source: bool = True, rank: int | None = None,
             compiled: Literal["eager", "keep"] = "eager",
@@ -252,7 +252,8 @@ def capture(model: torch.nn.Module, path: str | os.PathLike[str], *, include: Gl
         every call.
     mode: "full" writes all values; "sample" at most `sample` of each tensor, at a fixed stride;
         "stats" only mean, std, min, max, norm and counts of NaN and Inf, in the trace.
-    ops: "functions" records torch functions too; "none" only modules.
+    ops: "functions" records torch functions too; "aten" the kernels below them instead, whose names
+        depend on device and version; "none" only modules.
     values: "all" writes the results of functions as well.
     source: note the lines of code.
     rank: of a run of several processes, each writes a folder rank_N; by default from

@@ -98,7 +98,7 @@ def call_model(model: torch.nn.Module, inputs: Any) -> Any:
 def keep(model: torch.nn.Module, inputs: Any, run: Run) -> Keeper:
     """Runs A and keeps what passes its doors."""
     keeper = Keeper()
-    with _same_randomness(), Observer(model, keeper, functions=False):
+    with _same_randomness(), Observer(model, keeper, "none"):
         run(model, _fresh(inputs))
     return keeper
 
@@ -106,7 +106,7 @@ def keep(model: torch.nn.Module, inputs: Any, run: Run) -> Keeper:
 def order_of(model: torch.nn.Module, inputs: Any, run: Run) -> list[str]:
     """The modules in the order in which their first calls end; what there is of it, if it fails."""
     keeper = Keeper(values=False)
-    with _same_randomness(), Observer(model, keeper, functions=False), \
+    with _same_randomness(), Observer(model, keeper, "none"), \
             contextlib.suppress(Exception):
         run(model, _fresh(inputs))
     return list(dict.fromkeys(kept.path for kept in keeper.calls.values()))

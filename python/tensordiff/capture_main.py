@@ -5,36 +5,24 @@ from __future__ import annotations
 import argparse
 import contextlib
 import pathlib
-import runpy
 import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
 
 def capture_main(argv: list[str]) -> int:
     """Runs a script, and captures the first model that it calls."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tensordiff capture",
-        description="Run a Python script and record the first PyTorch model that it calls.")
-    parser.add_argument("-o", "--out", default="capture", help="folder to write; default: capture")
-    parser.add_argument("--model", help="class of the model to record; default: the first called")
-    parser.add_argument("--include", action="append", help="only modules whose path fits this glob")
-    parser.add_argument("--exclude", action="append", help="not modules whose path fits this glob")
-    parser.add_argument("--mode", choices=["full", "stats", "sample"], default="full",
-                        help="what to keep of each tensor; default: full")
-    parser.add_argument("--values", choices=["modules", "all"], default="modules",
-                        help="all: results of functions too; default: modules")
-    parser.add_argument("script", help="the script to run")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
-    options = parser.parse_args(argv)
-    if not pathlib.Path(options.script).is_file():
-        parser.error(f"no file named '{options.script}'")
-    with _first_model(options) as found:
+    options = _parsed(argv)
+    script = types.ModuleType("__main__")
+    with _first_model(options, vars(script)) as found:
         sys.argv = [options.script, *options.arguments]
         sys.path.insert(0, str(pathlib.Path(options.script).resolve().parent))
-        runpy.run_path(options.script, run_name="__main__")
+        _run(options.script, script)
     if not found:
         wanted = f"no {options.model}" if options.model else "no PyTorch model"
+        if options.model_attr:
+            wanted = f"no model in `{options.model_attr}`"
         print(f"tensordiff: {wanted} was called by {options.script}", file=sys.stderr)
         return 2
     run = found[0]
@@ -43,8 +31,62 @@ def capture_main(argv: list[str]) -> int:
     return 2 if run.errors else 0
 
 
+def _parsed(argv: list[str]) -> Any:
+    parser = argparse.ArgumentParser(
+        prog="python -m tensordiff capture",
+        description="Run a Python script and record the first PyTorch model that it calls.")
+    parser.add_argument("-o", "--out", default="capture", help="folder to write; default: capture")
+    parser.add_argument("--model", help="class of the model to record; default: the first called")
+    parser.add_argument("--model-attr", metavar="NAME",
+                        help="variable of the script that holds it, such as trainer.model")
+    parser.add_argument("--include", action="append", help="only modules whose path fits this glob")
+    parser.add_argument("--exclude", action="append", help="not modules whose path fits this glob")
+    parser.add_argument("--mode", choices=["full", "stats", "sample"], default="full",
+                        help="what to keep of each tensor; default: full")
+    parser.add_argument("--sample", type=int, default=4096, metavar="N",
+                        help="elements of each tensor with --mode sample; default: 4096")
+    parser.add_argument("--ops", choices=["functions", "none", "aten"], default="functions",
+                        help="record torch functions, aten kernels or modules only")
+    parser.add_argument("--values", choices=["modules", "all"], default="modules",
+                        help="all: results of functions too; default: modules")
+    parser.add_argument("--no-source", dest="source", action="store_false",
+                        help="do not note lines of code")
+    parser.add_argument("--rank", type=int, help="rank of this process; default: torch.distributed")
+    parser.add_argument("--compiled", choices=["eager", "keep"], default="eager",
+                        help="how compiled models run; default: eager")
+    parser.add_argument("--on-error", choices=["record", "raise"], default="record",
+                        help="raise: fail if a value cannot be written; default: record")
+    parser.add_argument("script", help="the script to run")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
+    options = parser.parse_args(argv)
+    if not pathlib.Path(options.script).is_file():
+        parser.error(f"no file named '{options.script}'")
+    return options
+
+
+def _run(path: str, script: types.ModuleType) -> None:
+    """As `python SCRIPT` does: it is __main__ while it runs."""
+    script.__file__ = path
+    before = sys.modules.get("__main__")
+    sys.modules["__main__"] = script
+    try:
+        exec(compile(pathlib.Path(path).read_bytes(), path, "exec"), vars(script))
+    finally:
+        if before is not None:
+            sys.modules["__main__"] = before
+
+
+def _is_at(module: Any, variables: dict[str, Any], name: str) -> bool:
+    """Whether a dotted name of the script is this module now."""
+    first, *rest = name.split(".")
+    value: Any = variables.get(first)
+    for part in rest:
+        value = getattr(value, part, None)
+    return value is module
+
+
 @contextlib.contextmanager
-def _first_model(options: Any) -> Iterator[list[Any]]:
+def _first_model(options: Any, variables: dict[str, Any]) -> Iterator[list[Any]]:
     """Opens a capture when the first fitting module is called; closes it at the end."""
     import torch
 
@@ -52,11 +94,17 @@ def _first_model(options: Any) -> Iterator[list[Any]]:
     found: list[Any] = []
     original = torch.nn.Module.__call__
 
+    def fits(module: torch.nn.Module) -> bool:
+        if options.model_attr and not _is_at(module, variables, options.model_attr):
+            return False
+        return options.model is None or type(module).__name__ == options.model
+
     def watching(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-        fits = options.model is None or type(module).__name__ == options.model
-        if not found and fits:
+        if not found and fits(module):
             run = capture(module, options.out, include=options.include, exclude=options.exclude,
-                          mode=options.mode, values=options.values)
+                          mode=options.mode, values=options.values, sample=options.sample,
+                          ops=options.ops, source=options.source, rank=options.rank,
+                          compiled=options.compiled, on_error=options.on_error)
             stack.enter_context(run)
             found.append(run)
         return original(module, *args, **kwargs)

@@ -64,6 +64,7 @@ class Forcer(Handler):
         self.foreign: dict[str, frozenset[str]] = {}
         self.trusted: set[str] = set()
         self.doors: list[Door] = []
+        self._misshapen: str | None = None  # A module whose result of another shape went on.
         self.counts: set[str] = set()  # Modules that choose another number of rows than A's.
         self._counterpart = counterpart
         self._budget, self._coarsest = budget, coarsest
@@ -173,8 +174,14 @@ class Forcer(Handler):
         if kept is None:
             raise problem
         text = str(problem).split("\n")[0][:200]
-        self._blame(call, f"raises {type(problem).__name__}: {text}")
-        self.not_checked[call.path] = NotChecked(call.path, "raises: the rest of it did not run")
+        if self._misshapen:  # It went on, for want of another; what raises may do so for that.
+            self.not_checked[call.path] = NotChecked(
+                call.path, f"raises {type(problem).__name__} behind a result of another shape, of "
+                           f"{self._misshapen or '(model)'}")
+        else:
+            self._blame(call, f"raises {type(problem).__name__}: {text}")
+            self.not_checked[call.path] = NotChecked(
+                call.path, "raises: the rest of it did not run")
         call.state.kept = None
         like = next((p for p in call.module.parameters() if p.is_floating_point()), None)
         values: dict[trees.Path, Any] = {}
@@ -220,6 +227,8 @@ class Forcer(Handler):
                                budget, agrees))
         if not agrees:
             self._blame_tensor(origin, call, name, entering, apart, (a, b))
+            if fitted is None and not entering and call.path in self.findings:
+                self._misshapen = call.path
             self._repair(fitted, b, origin)
         elif origin is not None:
             origin.right = True

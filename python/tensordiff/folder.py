@@ -16,7 +16,7 @@ def prepare_folder(path: pathlib.Path) -> None:
         old = list(path.iterdir())
         for file in old:
             shard = file.name.startswith("tensors-") and file.suffix == ".safetensors"
-            if file.name != "trace.json" and not shard:
+            if file.name not in ("trace.json", "trace.json.part") and not shard:
                 raise CaptureError(
                     f"{path}: has '{file.name}', which is no part of a capture; name a new folder")
         for file in sorted(old, key=lambda file: file.name != "trace.json"):

@@ -54,7 +54,7 @@ def to_wandb(report: Report, run: Any, step: int | None = None,
     """`run` is what wandb.init() returned, online or offline; the pairs go to a table."""
     import wandb  # pyright: ignore
     rows = report.table()
-    columns = ["name_a", "name_b", "status", "rel_l2", "max_abs", "cosine"]
+    columns: list[Any] = ["name_a", "name_b", "status", "rel_l2", "max_abs", "cosine"]
     table = wandb.Table(columns=columns, data=[[_cell(row.get(name)) for name in columns]
                                                for row in rows])
     run.log({**scalars(report, prefix), f"{prefix}/pairs_table": table,

@@ -1,8 +1,9 @@
 """Watches a model run: every call of a module and of a torch function, in order.
 
 Modules are seen by forward hooks, functions by a TorchFunctionMode, which shows them as they are
-written (softmax, scaled_dot_product_attention, add) rather than as kernels. A Handler is told of
-each; it may replace the arguments and the result of a module.
+written (softmax, scaled_dot_product_attention, add) rather than as kernels; or those, as aten has
+them, by a TorchDispatchMode. A Handler is told of each; it may replace the arguments and the result
+of a module.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+Ops = Literal["functions", "none", "aten"]
 
 # Wrappers that put a word into the path of a module and compute nothing.
 _WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
@@ -156,13 +160,13 @@ class _WrappedForward:
 class Observer:
     """Tells a handler of all calls in a model while it is entered, in the entering thread."""
 
-    def __init__(self, model: torch.nn.Module, handler: Handler, functions: bool = True) -> None:
+    def __init__(self, model: torch.nn.Module, handler: Handler, ops: Ops = "functions") -> None:
         self.model = model
         self.handler = handler
         self.paths, self.aliases = module_paths(model)
         self.stack: list[ModuleCall] = []
         self.busy = False
-        self._functions = functions
+        self._ops = ops
         self._counts: dict[torch.nn.Module, int] = {}
         self._exit = contextlib.ExitStack()
         self._thread = 0
@@ -174,8 +178,10 @@ class Observer:
             for module in self.paths:
                 for handle in self._hook(module):
                     undo.callback(handle.remove)
-            if self._functions:
+            if self._ops == "functions":
                 undo.enter_context(_FunctionMode(self))
+            elif self._ops == "aten":
+                undo.enter_context(_DispatchMode(self))
             self._exit = undo.pop_all()
         return self
 
@@ -258,8 +264,20 @@ class _FunctionMode(TorchFunctionMode):
         return self.observer.function(func, args, kwargs or {})
 
 
+class _DispatchMode(TorchDispatchMode):
+    def __init__(self, observer: Observer) -> None:
+        super().__init__()
+        self.observer = observer
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self.observer.function(func, args, kwargs or {})
+
+
 def function_name(func: Any) -> str:
-    """"softmax", "add", "__getitem__", "T"."""
+    """"softmax", "add", "__getitem__", "T"; of aten "add", without its overload."""
+    packet = getattr(func, "overloadpacket", None)
+    if packet is not None:
+        return str(packet.__name__)
     name = getattr(func, "__name__", type(func).__name__)
     if name == "__get__":  # Of a property that makes a tensor, as .T or .real.
         return getattr(func.__self__, "__name__", name)

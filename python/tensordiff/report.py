@@ -61,7 +61,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Divergence:
-    """Where the two sides part first."""
+    """The first divergence of the two sides."""
 
     name: str
     created: bool

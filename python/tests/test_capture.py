@@ -169,15 +169,18 @@ def test_files_are_read_by_safetensors(tmp_path: pathlib.Path) -> None:
 
 
 def test_unusual_outputs(tmp_path: pathlib.Path) -> None:
+    small = getattr(torch, "float8_e4m3fn", torch.int8)  # Before torch 2.1 there is no float8.
+
     class Unusual(torch.nn.Module):
         def forward(self, x: Any) -> Any:
-            return (x.to_sparse(), x.to(torch.complex128), None, x.to(torch.float8_e4m3fn), "text")
+            return (x.to_sparse(), x.to(torch.complex128), None, x.to(small), "text")
 
     with torch.no_grad(), tensordiff.capture(Unusual(), tmp_path) as run:
         run.model(torch.ones(2, 2))
     assert run.errors == []
     files = saved(tmp_path)
-    assert files["output.1"][:2] == ("F64", [2, 2, 2]) and files["output.3"][0] == "F8_E4M3"
+    assert files["output.1"][:2] == ("F64", [2, 2, 2])
+    assert files["output.3"][0] == shards.DTYPES[small]
     facts = read_trace(tmp_path)["tensors"]
     assert [each["unsaved"] for each in facts if "unsaved" in each] == ["sparse_coo"]
 
@@ -232,12 +235,67 @@ def test_a_full_disk_lets_the_model_go_on(tmp_path: pathlib.Path, monkeypatch: A
         m(x)
 
 
+def test_a_real_limit_on_files(tmp_path: pathlib.Path) -> None:
+    """The system itself refuses to write on, first the tensors, then the trace too."""
+    script = tmp_path / "limited.py"
+    script.write_text(
+        "import resource, sys, torch, tensordiff\n"
+        "layers = [torch.nn.Linear(64, 64) for _ in range(8)]\n"
+        "model, x = torch.nn.Sequential(*layers), torch.ones(64, 64)\n"
+        "want = model(x)\n"
+        "limit = int(sys.argv[1])\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))\n"
+        "with tensordiff.capture(model, sys.argv[2]):\n"
+        "    got = model(x)\n"
+        "assert torch.equal(want, got)\n"
+        "print('the model ended')\n")
+    for limit, traced in ((100_000, True), (500, False)):
+        folder = tmp_path / str(limit)
+        done = subprocess.run([sys.executable, str(script), str(limit), str(folder)],
+                              capture_output=True, text=True)
+        assert done.returncode == 0 and "the model ended" in done.stdout, done.stderr
+        assert f"{folder}: incomplete capture" in done.stderr and "File too large" in done.stderr
+        if traced:
+            trace = read_trace(folder)
+            assert trace["complete"] is False and "File too large" in trace["errors"][0]["error"]
+        else:
+            with pytest.raises(tensordiff.TraceError, match="not finished"):
+                read_trace(folder)
+            with tensordiff.capture(model(), folder):  # What is left over is no obstacle.
+                pass
+
+
+def test_progress_is_told(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    from tensordiff import _capture
+    monkeypatch.setattr(_capture, "_PROGRESS_EVERY", -1.0)
+    told: list[tuple[int, int]] = []
+    with torch.no_grad(), tensordiff.capture(
+            model(), tmp_path, progress=lambda tensors, size: told.append((tensors, size))) as run:
+        run.model(torch.randn(3, 8))
+    assert [tensors for tensors, _ in told] == list(range(1, run.tensors_written + 1))
+    assert told[-1][1] == 3 * 8 * 4 * run.tensors_written
+
+
+def test_aten_shows_kernels(tmp_path: pathlib.Path) -> None:
+    m, x = model(), torch.randn(3, 8)
+    want = m(x)
+    with torch.no_grad(), tensordiff.capture(m, tmp_path, ops="aten", values="all"):
+        got = m(x)
+    assert torch.equal(want, got)
+    trace = read_trace(tmp_path)
+    names = [call["name"] for call in trace["calls"] if call["kind"] == "function"]
+    assert "addmm" in names and "_softmax" in names and "linear" not in names
+    assert "1.add" in saved(tmp_path)
+
+
 def test_a_folder_with_other_files_is_left_alone(tmp_path: pathlib.Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(tensordiff.CaptureError, match="thesis.txt"):
         tensordiff.capture(model(), tmp_path).__enter__()
 
 
+@pytest.mark.skipif(not hasattr(torch._C, "_current_graph_task_id"),
+                    reason="before torch 2.0 nothing tells that a backward runs")
 def test_checkpointing_is_marked(tmp_path: pathlib.Path) -> None:
     from torch.utils.checkpoint import checkpoint
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import pathlib
 import pickle
 import subprocess
@@ -35,15 +36,29 @@ def test_a_cause_is_named() -> None:
     assert report.table()[0]["rel_l2"] == pytest.approx(0.875)
 
 
+def test_the_table_is_one_for_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(tensordiff.compare(demo(), demo(0.125)).table())
+    assert list(frame["status"]) == ["different", "identical"]
+    assert frame["rel_l2"].dtype == "float64" and frame.loc[0, "ulp_max"] > 0
+
+
 def test_memory_and_files_give_the_same_report(tmp_path: pathlib.Path) -> None:
     save(tmp_path / "a.safetensors", demo())
     save(tmp_path / "b.safetensors", demo(0.125))
     files = tensordiff.compare(tmp_path / "a.safetensors", str(tmp_path / "b.safetensors"))
     memory = tensordiff.compare(demo(), demo(0.125))
-    of_files, of_memory = files.to_dict(), memory.to_dict()
-    for each in (of_files, of_memory):
-        del each["a"], each["b"]
-    assert of_files == of_memory
+    # Byte for byte, but for where the two sides come from.
+    texts = []
+    for report in (files, memory):
+        text = report.json
+        for side in ("a", "b"):
+            origin = report.to_dict()[side]
+            for key in ("path", "format", "container", "file_bytes"):
+                if key in origin:
+                    text = text.replace(f'"{key}": {json.dumps(origin[key])}', f'"{key}": 0')
+        texts.append(text)
+    assert texts[0] == texts[1]
 
 
 def test_errors_name_what_is_wrong(tmp_path: pathlib.Path) -> None:
@@ -118,6 +133,12 @@ def test_the_program_is_in_the_package(tmp_path: pathlib.Path) -> None:
     done = subprocess.run([sys.executable, "-m", "tensordiff", "a.safetensors", "b.safetensors"],
                           cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1 and "layers.0.attn" in done.stdout
+    script = pathlib.Path(sys.executable).with_name("tensordiff")  # What `uvx tensordiff` starts.
+    done = subprocess.run([script, "a.safetensors", "b.safetensors"], cwd=tmp_path,
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and "layers.0.attn" in done.stdout
+    done = subprocess.run([script, "capture", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and "--model-attr" in done.stdout
 
 
 def test_the_plugin(pytester: Any) -> None:

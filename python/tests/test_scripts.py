@@ -35,6 +35,24 @@ def test_a_script_is_captured_without_editing_it(tmp_path: pathlib.Path) -> None
     assert "1 tensors of ReLU in relu" in done.stderr
 
 
+def test_a_model_is_found_by_its_variable(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\n"
+        "class Trainer:\n"
+        "    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())\n"
+        "torch.nn.Tanh()(torch.ones(1))\n"
+        "trainer = Trainer()\n"
+        "if __name__ == '__main__':\n"
+        "    trainer.model(torch.ones(1, 4))\n")
+    done = run(tmp_path, "-o", "ref", "--model-attr", "trainer.model", "--ops", "none",
+               "--mode", "sample", "--sample", "2", "train.py")
+    assert "2 tensors of Sequential in ref" in done.stderr, done.stderr
+    trace = tensordiff.read_trace(tmp_path / "ref")
+    assert {call["kind"] for call in trace["calls"]} == {"module"}
+    done = run(tmp_path, "--model-attr", "nosuch", "train.py")
+    assert done.returncode == 2 and "no model in `nosuch` was called" in done.stderr
+
+
 def test_scripts_that_cannot_be_captured(tmp_path: pathlib.Path) -> None:
     (tmp_path / "empty.py").write_text("print('nothing')\n")
     done = run(tmp_path, "empty.py")
@@ -76,7 +94,14 @@ def test_invariance_follows_the_batch_through_views() -> None:
     assert not answer.batch_invariant and answer.repeats
 
 
-@pytest.mark.parametrize("name", ["_capture", "_isolate", "_invariance", "report", "testing"])
+def modules_with_examples() -> list[str]:
+    """All of the package whose text has an example."""
+    folder = pathlib.Path(tensordiff.__file__).parent
+    return sorted(".".join(path.relative_to(folder).with_suffix("").parts)
+                  for path in folder.rglob("*.py") if ">>> " in path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
 def test_examples_of_the_docstrings(name: str) -> None:
     module = importlib.import_module(f"tensordiff.{name}")
     result = doctest.testmod(module)

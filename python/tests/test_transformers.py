@@ -119,6 +119,14 @@ def test_the_example_names_its_three_mistakes() -> None:
         assert place in wrong
 
 
+def test_the_notebook_prints_what_it_has() -> None:
+    for package in ("nbformat", "nbclient", "ipykernel"):
+        pytest.importorskip(package)
+    script = pathlib.Path(__file__).parents[2] / "examples" / "python" / "run_notebook.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_tables_that_all_layers_share() -> None:
     a, inputs = build("llama", 0)
     b = PLAIN["llama"](a).eval()

@@ -120,10 +120,16 @@ void keep_axes(std::vector<Candidate>& candidates) {
   if (fit) std::erase_if(candidates, [](const Candidate& each) { return moves_axes(each.plan); });
 }
 
+// How many ranks a whole adds up; 0: none. A stream that is stored as two summands is no such sum.
+uint64_t ranks_added(const Whole& whole) {
+  const auto sum = std::ranges::find(whole.steps, Op::sum, &Step::op);
+  return sum == whole.steps.end() ? 0 : sum->argument[0];
+}
+
 // Where rank meets rank, to add them up, to regroup them on one side or to look at the first alone
 // would hide that they changed places.
 bool hides_order(const Whole& a, const Whole& b, bool as_many_ranks) {
-  if (a.view.terms > 1 && a.view.terms == b.view.terms) return true;
+  if (ranks_added(a) > 0 && ranks_added(a) == ranks_added(b)) return true;
   if (a.unlike && b.unlike) return true;
   if (a.on_rank != b.on_rank) return false;
   const unsigned grids = (a.regrouping | b.regrouping) & regrouped::kGrid;
@@ -155,7 +161,7 @@ void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,
     // Ranks may hold more than the whole because of padding, but sooner because of copies. All
     // pieces of both sides add up to multiples of each other, whether they are summands or not.
     // Copies are out of step where nothing else explains what ranks hold.
-    const bool sums = a.view.terms > 1 && b.view.terms > 1;
+    const bool sums = ranks_added(a) > 0 && ranks_added(b) > 0;
     if ((cuts && gathered) || sums || a.unlike || b.unlike)
       boldness += 2 * std::size(aligners::kAll);
     const bool weak = guess && fit.evidence == Evidence::none;
@@ -243,6 +249,14 @@ AlignedPair choose(const std::vector<Candidate>& candidates) {
   return pair;
 }
 
+// All that is done to both sides, cutting included.
+Plan whole_plan(const Candidate& candidate) {
+  Plan plan = candidate.a->steps;
+  plan.insert(plan.end(), candidate.b->steps.begin(), candidate.b->steps.end());
+  plan.insert(plan.end(), candidate.plan.begin(), candidate.plan.end());
+  return plan;
+}
+
 // Whether two plans do the same to axes of whatever sizes.
 bool alike(const Plan& x, const Plan& y) {
   return std::ranges::equal(x, y, [](const Step& one, const Step& other) {
@@ -295,8 +309,8 @@ AlignedPair carry_out(const Plan& plan, View a, View b) {
 }
 
 Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions& options) {
-  const Wholes wholes_a = TRY(wholes_of('a', a).in("a"));
-  const Wholes wholes_b = TRY(wholes_of('b', b).in("b"));
+  const Wholes wholes_a = TRY(wholes_of('a', a).in("A"));
+  const Wholes wholes_b = TRY(wholes_of('b', b).in("B"));
   const bool as_many_ranks = a.shards.size() == b.shards.size();
   std::vector<Candidate> candidates = candidates_for(wholes_a, wholes_b, as_many_ranks, options);
   if (a.facts.all || b.facts.all || (as_many_ranks && a.shards.size() > 1)) keep_axes(candidates);
@@ -304,7 +318,7 @@ Result<AlignedPair> align(const Operand& a, const Operand& b, const AlignOptions
     std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.plan.empty(); });
   if (options.like)
     for (const Candidate& candidate : candidates)
-      if (alike(candidate.plan, *options.like)) return carry_out(candidate);
+      if (alike(whole_plan(candidate), *options.like)) return carry_out(candidate);
   const std::size_t count = candidates.size();
   std::erase_if(candidates,
                 [&](const Candidate& candidate) { return !supported(candidate, count); });

@@ -7,6 +7,7 @@
 #include "align/dims.h"
 #include "align/view.h"
 #include "align/whole.h"
+#include "base/side.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -31,12 +32,12 @@ std::string name_of_axis(const std::vector<NamedAxis>& axis) {
 
 Result<void> learn(Sizes& sizes, const std::string& name, uint64_t size, char side) {
   if (name == "1") {
-    if (size != 1) return Error("{} has {} where 1 was said", side, size);
+    if (size != 1) return Error("{} has {} where 1 is given", capital(side), size);
     return {};
   }
   const auto [at, added] = sizes.emplace(name, size);
   if (added || at->second == size) return {};
-  return Error("axis {} has {} entries, but {} of {}", name, at->second, size, side);
+  return Error("axis {} has {} entries, but {} of {}", name, at->second, size, capital(side));
 }
 
 // What follows from one axis for those that it merges. Says whether anything new did.
@@ -59,7 +60,7 @@ Result<bool> solve_axis(const Named& named, std::size_t index, Sizes& sizes) {
     }
     if (known->second == 0 || left % known->second != 0)
       return Error("axis {} of {} has {} entries, which {} = {} does not divide",
-                   name_of_axis(axis), named.side, named.view.shape[index], each.name,
+                   name_of_axis(axis), capital(named.side), named.view.shape[index], each.name,
                    known->second);
     left /= known->second;
   }
@@ -70,7 +71,7 @@ Result<bool> solve_axis(const Named& named, std::size_t index, Sizes& sizes) {
   }
   if (left != 1)
     return Error("axis {} of {} has {} entries, {} times as many as its parts", name_of_axis(axis),
-                 named.side, named.view.shape[index], left);
+                 capital(named.side), named.view.shape[index], left);
   return false;
 }
 
@@ -117,8 +118,8 @@ Result<void> drop_axes(Named& named, std::vector<std::string>& names, const Name
   for (std::size_t i = names.size(); i-- > 0;) {
     if (names[i] != "1" && std::ranges::find(shared, names[i]) != shared.end()) continue;
     if (named.view.shape[i] != 1)
-      return Error("axis {} of {} has {} entries, and {} has no such axis", names[i], named.side,
-                   named.view.shape[i], named.side == 'a' ? 'b' : 'a');
+      return Error("axis {} of {} has {} entries, and {} has no such axis", names[i],
+                   capital(named.side), named.view.shape[i], named.side == 'a' ? 'B' : 'A');
     take(named, {named.side, Op::squeeze, {i}});
     names.erase(names.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -130,7 +131,7 @@ Result<Named> gathered(char side, const Operand& operand, const NamedAxes& axes)
   const std::vector<View>& shards = operand.shards;
   for (const View& shard : shards)
     if (shard.shape.size() != axes.size())
-      return Error("{} has {} axes, {}, but {} are named", side, shard.shape.size(),
+      return Error("{} has {} axes, {}, but {} are named", capital(side), shard.shape.size(),
                    shape_text(shard.shape), axes.size());
   Named named{side, axes, shards[0]};
   if (shards.size() == 1) return named;
@@ -139,17 +140,17 @@ Result<Named> gathered(char side, const Operand& operand, const NamedAxes& axes)
     if (sharded == axes[axis].end()) continue;
     // Pieces of an axis that is merged into another follow each other only where it is the slowest.
     if (sharded != axes[axis].begin())
-      return Error("[tp] stands on {}, which is not the first of {}", sharded->name,
+      return Error("[tp] is on {}, which is not the first of {}", sharded->name,
                    name_of_axis(axes[axis]));
     if (!fit_along(shards, axis))
-      return Error("the ranks of {} do not fit together along {}", side, sharded->name);
+      return Error("the ranks of {} do not fit together along {}", capital(side), sharded->name);
     named.view = concatenated(shards, axis);
     named.steps = {{side, Op::concat, {axis, shards.size(), 1}}};
     return named;
   }
   for (std::size_t rank = 1; rank < shards.size(); ++rank) {
     if (shards[rank].shape != shards[0].shape)
-      return Error("the ranks of {} have other shapes, and no axis has [tp]", side);
+      return Error("the ranks of {} have other shapes, and no axis has [tp]", capital(side));
     named.copies.push_back({side, rank, 0, shards[rank], shards[0]});
   }
   named.steps = {{side, Op::replica, {shards.size()}}};

@@ -92,7 +92,7 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::alert_on_degradation = {
     .name = "alert_on_degradation",
     .flag = "--alert-on-degradation",
-    .question = "Did b become worse than a by more than is allowed?",
+    .question = "Is B worse than A by more than the limits allow?",
     .definition = "loss, anomalies, rounding noise, memory and speed against limits; exit status 1",
     .examine = examine,
     .thresholds = []() -> std::vector<std::string_view> {

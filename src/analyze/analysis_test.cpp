@@ -85,6 +85,16 @@ TEST(Facts, AreScalarsAndMetadata) {
   EXPECT_EQ(progress.score, nullptr);
 }
 
+TEST(Facts, TellTheModelByNumbersOfTheCheckpoint) {
+  Model model;
+  model.scalar("args.n_head", 4).scalar("optimizer.state.0.dim", 7);
+  const Facts facts = Facts::of(model.catalog);
+  EXPECT_EQ(facts.model().heads, 4U);
+  EXPECT_EQ(facts.model().hidden, std::nullopt);
+  model.catalog.metadata = {{"config.json: num_attention_heads", "8"}};
+  EXPECT_EQ(Facts::of(model.catalog).model().heads, 8U);
+}
+
 TEST(Facts, ComeFromFilesBesideTheModel) {
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / "tensordiff_facts";

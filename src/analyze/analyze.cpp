@@ -51,8 +51,8 @@ void add_change_by_depth(std::span<const Row* const> weights, Answer& answer) {
   if (layers.size() < 2) return;
   Chart chart;
   chart.name = "change_by_layer";
-  chart.title = "size of the change by layer, relative to a";
-  chart.y = {"‖b − a‖ / ‖a‖"};
+  chart.title = "size of the change by layer, relative to A";
+  chart.y = {"‖B − A‖ / ‖A‖"};
   for (const auto& [depth, pairs] : layers) {
     chart.x.push_back(std::to_string(depth));
     chart.values.push_back(relative_change(pairs).value_or(0));

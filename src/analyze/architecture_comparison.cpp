@@ -84,7 +84,7 @@ void examine(const Study& study, Answer& answer) {
   if (attention && (!a.heads || !b.heads))
     answer.missing.push_back("config.json or metadata with the number of attention heads");
   if (a.family == Family::unknown || b.family == Family::unknown)
-    answer.missing.push_back("tensors whose names or axes give the family away");
+    answer.missing.push_back("tensors whose names or axes identify the family");
   const std::set<int64_t> layers_a = layers_of(study.a()), layers_b = layers_of(study.b());
   answer.field("layers_added", ranges(without(layers_b, layers_a)));
   answer.field("layers_removed", ranges(without(layers_a, layers_b)));

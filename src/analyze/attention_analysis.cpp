@@ -1,6 +1,6 @@
 // attention_analysis: how much did each projection and each head change?
 //
-//   change of a head = ‖Δ‖ / ‖a‖ over its rows of W_Q, W_K, W_V and its columns of W_O; where
+//   change of a head = ‖Δ‖ / ‖A‖ over its rows of W_Q, W_K, W_V and its columns of W_O; where
 //   several heads share one of keys and values, that one counts for each of them
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void examine(const Study& study, Answer& answer) {
   GroupSum all[4];
   std::vector<HeadChange> heads;
   Chart chart{
-      Chart::Kind::heat_map, "change_by_head", "change of each head, relative to a", {}, {}, {}};
+      Chart::Kind::heat_map, "change_by_head", "change of each head, relative to A", {}, {}, {}};
   for (uint64_t h = 0; h < *attention.heads; ++h) chart.x.push_back(std::to_string(h));
   Listing layers{"by_layer", {"layer", "q", "k", "v", "o"}, {}, 0};
   for (const AttentionLayer& layer : attention.layers) {

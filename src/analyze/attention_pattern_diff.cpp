@@ -160,7 +160,7 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::attention_pattern_diff = {
     .name = "attention_pattern_diff",
     .flag = "--attention-pattern-diff",
-    .question = "Do heads look at other places than before, or stand in other places?",
+    .question = "Do heads attend to other positions, or are they in another order?",
     .definition = "distance of attention maps, or of the weights that make them; moved heads",
     .examine = examine,
 };

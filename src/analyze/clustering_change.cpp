@@ -111,7 +111,7 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::clustering_change = {
     .name = "clustering_change",
     .flag = "--clustering-change",
-    .question = "Do rows of the weights still belong together as they did?",
+    .question = "Do the rows of the weights still form the same clusters?",
     .definition = "clusters of rows before and after, and their adjusted Rand index",
     .examine = examine,
 };

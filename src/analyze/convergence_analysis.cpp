@@ -1,6 +1,6 @@
 // convergence_analysis: do the updates die down, turn around or run away?
 //
-//   size      = ‖b − a‖ / ‖a‖, the last update (two checkpoints show one)
+//   size      = ‖B − A‖ / ‖A‖, the last update (two checkpoints show one)
 //   direction = cosine between the first moments (or momentum) that the optimizer kept in a and b:
 //               the way each was going. Angles between updates themselves need three checkpoints.
 //   spread    = standard deviation of the sizes of single tensors / their mean
@@ -50,13 +50,13 @@ std::optional<double> spread_of_sizes(std::span<const Row* const> weights) {
 }
 
 std::string_view advice(Course course) {
-  if (course == Course::diverging) return "stop and look: lower the learning rate or restore A";
+  if (course == Course::diverging) return "stop training: lower the learning rate or restore A";
   if (course == Course::worsening)
-    return "the stored measure became worse: restore A, or lower the learning rate";
+    return "the stored metric became worse: restore A, or lower the learning rate";
   if (course == Course::unknown)
     return "compare more checkpoints (tensordiff trend), or store the loss with each";
-  if (course == Course::improving) return "the stored measure becomes better: continue training";
-  if (course == Course::converged) return "further steps at this rate change next to nothing";
+  if (course == Course::improving) return "the stored metric improves: continue training";
+  if (course == Course::converged) return "further steps at this rate change almost nothing";
   if (course == Course::oscillating) return "steps undo each other: lower the learning rate";
   if (course == Course::stable)
     return "small steady updates: continue, or compare later checkpoints";
@@ -116,7 +116,7 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::convergence_analysis = {
     .name = "convergence_analysis",
     .flag = "--convergence-analysis",
-    .question = "Do the updates die down, turn around or run away?",
+    .question = "Do the updates converge, oscillate or diverge?",
     .definition = "size of the update, growth of the weights, direction of the momentum",
     .examine = examine,
 };

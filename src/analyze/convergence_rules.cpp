@@ -65,8 +65,7 @@ Convergence judge_one(const Updates& updates, const std::optional<Measured>& mea
   if (measure) return {Course::moving, fmt::format("{}, and {}", measure->text, moved)};
   if (size <= kConverged && updates.steps.value_or(0) >= kManySteps)
     return {Course::converged, fmt::format("{} in {} steps", moved, human_number(*updates.steps))};
-  return {Course::unknown,
-          moved + ": one update does not tell where it leads without a stored loss"};
+  return {Course::unknown, moved + ": without a stored loss, one update does not show a trend"};
 }
 
 }  // namespace
@@ -80,7 +79,7 @@ std::string_view name_of(Course course) {
 
 Convergence judge_convergence(const Updates& updates) {
   const std::span<const double> sizes = updates.sizes;
-  if (updates.broken) return {Course::diverging, "there are weights that are not finite any more"};
+  if (updates.broken) return {Course::diverging, "some weights are no longer finite"};
   if (updates.growth >= kDivergingGrowth)
     return {Course::diverging,
             fmt::format("the weights are {} times as large", human_number(updates.growth))};
@@ -98,7 +97,7 @@ Convergence judge_convergence(const Updates& updates) {
     return {Course::diverging, reason};
   if (last <= kConverged) return {Course::converged, reason};
   if (!updates.cosines.empty() && median(updates.cosines) < kUndone)
-    return {Course::oscillating, fmt::format("successive updates take each other back: cosine {}",
+    return {Course::oscillating, fmt::format("successive updates cancel each other: cosine {}",
                                              human_number(median(updates.cosines)))};
   if (!before.empty() && last <= kSlower * sizes.front() && last <= earlier)
     return {Course::converging, reason};

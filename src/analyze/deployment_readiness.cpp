@@ -69,11 +69,11 @@ void examine(const Study& study, Answer& answer) {
   for (const Problem& problem : study.b().problems) problems.push_back(problem.message);
   const double limit = limit_of(study, "memory_growth", kGrowthMax);
   std::vector<Gate> gates = {
-      names_gate("readable", unreadable(study), "unreadable tensors in b"),
-      names_gate("safe", problems, "problems in the files of b"),
+      names_gate("readable", unreadable(study), "unreadable tensors in B"),
+      names_gate("safe", problems, "problems in the files of B"),
       names_gate("finite", not_finite(study), "tensors with new NaN or infinite values"),
-      names_gate("complete", missing_weights(study), "weights of a missing from b"),
-      names_gate("nothing_unknown", added_weights(study), "weights that a does not have"),
+      names_gate("complete", missing_weights(study), "weights of A missing from B"),
+      names_gate("nothing_unknown", added_weights(study), "weights that A does not have"),
       names_gate("same_shapes", reshaped_weights(study), "weights of another shape"),
       names_gate("healthy", critical(study), "critical anomalies"),
       {"lean", b.beside <= kBesideMax * std::max(1.0, b.weights),
@@ -99,7 +99,7 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::deployment_readiness = {
     .name = "deployment_readiness",
     .flag = "--deployment-readiness",
-    .question = "May b take the place of a?",
+    .question = "Can B replace A?",
     .definition = "a checklist: readable, safe, finite, complete, same shapes, healthy, lean, fits",
     .examine = examine,
     .thresholds = []() -> std::vector<std::string_view> { return {"memory_growth"}; },

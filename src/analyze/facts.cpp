@@ -1,5 +1,7 @@
 #include "analyze/facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -32,6 +34,26 @@ std::optional<double> value_of(const Tensor& tensor) {
   return reader.value().value(0);
 }
 
+// Trainers keep the settings of the model in one of these, or beside the weights.
+bool is_of_model(std::string_view name) {
+  constexpr std::string_view kPlaces[] = {"config",  "cfg",        "args",
+                                          "hparams", "model_args", "hyper_parameters"};
+  const std::size_t dot = name.find('.');
+  return dot == std::string_view::npos ||
+         std::ranges::find(kPlaces, name.substr(0, dot)) != std::end(kPlaces);
+}
+
+// What the metadata says of the model, and before it what the checkpoint holds as numbers.
+Catalog described(const Catalog& catalog, const std::vector<Fact>& scalars) {
+  Catalog result;
+  for (const Fact& fact : scalars)
+    if (is_of_model(fact.name))
+      result.metadata.push_back({fmt::format("{}{}", kConfigPrefix, last_word(fact.name)),
+                                 fmt::format("{}", fact.value)});
+  result.metadata.insert(result.metadata.end(), catalog.metadata.begin(), catalog.metadata.end());
+  return result;
+}
+
 }  // namespace
 
 std::string_view last_word(std::string_view name) {
@@ -56,9 +78,11 @@ Facts Facts::of(const Catalog& catalog) {
   Facts facts;
   for (const Tensor& tensor : catalog.tensors)
     if (const std::optional<double> value = value_of(tensor)) facts.add(tensor.name, *value);
+  const std::vector<Fact> scalars = facts.facts_;
   for (const Metadata& entry : catalog.metadata)
-    if (const std::optional<double> value = number_in(entry.value)) facts.add(entry.key, *value);
-  facts.model_ = model_config_of(catalog);
+    if (!entry.key.starts_with(kConfigPrefix))  // config() has them.
+      if (const std::optional<double> value = number_in(entry.value)) facts.add(entry.key, *value);
+  facts.model_ = model_config_of(described(catalog, scalars));
   facts.config_ = json_beside(catalog, "config.json");
   const Json state = json_beside(catalog, "trainer_state.json");
   if (const auto step = state["global_step"].number())

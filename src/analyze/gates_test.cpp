@@ -46,6 +46,23 @@ TEST(HyperparameterImpact, ListsWhatDiffers) {
   EXPECT_NEAR(number_of(list_of(answer, "settings").rows.at(0)[3]), 0.1, 1e-9);
 }
 
+// planted: config.json says another size, which counts once
+TEST(HyperparameterImpact, ListsWhatTheConfigurationSays) {
+  const auto model = [](float factor, const std::string& size) {
+    Model result = network(factor);
+    result.catalog.metadata = {{"config.json: size", size}};  // As formats/ adds it.
+    result.catalog.beside = [size](std::string_view) -> Result<Bytes> {
+      return bytes_of("{\"size\": " + size + "}");
+    };
+    return result;
+  };
+  const Answer answer = answer_to(analyses::hyperparameter_impact, model(1, "64"), model(2, "128"));
+  EXPECT_EQ(text_of(answer, "changed"), "1");
+  EXPECT_EQ(text_of(answer, "compared"), "1");
+  EXPECT_EQ(cell(list_of(answer, "settings"), 0, "name"), "config.size");
+  EXPECT_EQ(number_of(list_of(answer, "settings").rows.at(0)[3]), 2);
+}
+
 // unknown: no settings are stored
 TEST(HyperparameterImpact, IsUnknownWhereNoSettingsAreStored) {
   const Answer answer = answer_to(analyses::hyperparameter_impact, network(), network(2));
@@ -182,7 +199,7 @@ TEST(RiskAssessment, NamesTheGravestReason) {
   EXPECT_EQ(risk(network(1.7F)), "high: the weights changed much");
   EXPECT_EQ(risk(network(1000)), "critical: exploding");
   EXPECT_EQ(risk(network().noise("layers.2.weight", {3, 3}, 1)),
-            "medium: weights that a does not have");
+            "medium: weights that A does not have");
 }
 
 // unknown: quality without a stored loss

@@ -141,7 +141,7 @@ void examine(const Study& study, Answer& answer) {
   if (gradients.empty()) gradients = collect(study, is_mean), source = "optimizer_moments";
   if (gradients.empty()) {
     gradients = updates(study), source = "update_as_stand_in";
-    answer.missing.push_back("gradients or optimizer moments; the update b - a stands in for them");
+    answer.missing.push_back("gradients or optimizer moments; the update B − A is used instead");
   }
   const Flow flow = flow_of(gradients);
   answer.field("status", gradients.empty() ? "unknown" : status_of(flow)).field("source", source);
@@ -167,7 +167,7 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::gradient_analysis = {
     .name = "gradient_analysis",
     .flag = "--gradient-analysis",
-    .question = "How large are the gradients, and do they get through all layers?",
+    .question = "How large are the gradients, and do they reach all layers?",
     .definition = "norms of gradients, of optimizer moments, or of the update as a stand-in",
     .examine = examine,
 };

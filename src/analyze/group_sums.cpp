@@ -123,8 +123,8 @@ Extents extents_of(const Shape& shape) {
 Result<std::vector<GroupSum>> group_sums(const AlignedPair& pair, const Grouping& grouping) {
   assert(grouping.run > 0 && grouping.groups > 0 && grouping.groups <= kGroupsMax);
   if (is_complex(pair.a.dtype) || is_complex(pair.b.dtype)) return Error("complex values");
-  const Reader a = TRY(Reader::open(pair.a).in("a"));
-  const Reader b = TRY(Reader::open(pair.b).in("b"));
+  const Reader a = TRY(Reader::open(pair.a).in("A"));
+  const Reader b = TRY(Reader::open(pair.b).in("B"));
   const uint64_t elements = pair.a.elements();
   std::vector<GroupSum> totals(grouping.groups);
   // Whole runs, so that without wrapping around no two chunks touch one group.

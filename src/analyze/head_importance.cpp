@@ -107,7 +107,7 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::head_importance = {
     .name = "head_importance",
     .flag = "--head-importance",
-    .question = "Which heads can say most, and did that change?",
+    .question = "Which heads matter most, and did that change?",
     .definition = "norms of W_V times W_O of each head, as a share of its layer",
     .examine = examine,
 };

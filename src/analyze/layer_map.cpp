@@ -35,7 +35,7 @@ Layers layers_of(const Catalog& catalog, const std::unordered_map<std::string, V
   Layers layers;
   for (const Tensor& tensor : catalog.tensors) {
     if (!counts(tensor)) continue;
-    std::string kind = pattern_of(tensor.name, tensor.place);
+    std::string kind = pattern_of(tensor.name, id_of(tensor).place);
     if (const auto known = kinds.find(kind); known != kinds.end()) kind = known->second;
     const auto view = aligned.find(tensor.name);
     layers[tensor.place.layer].push_back(
@@ -67,14 +67,10 @@ std::vector<LayerSketch> sketches_of(const Layers& layers) {
 LayerSketches sketch_layers(const Study& study) {
   std::unordered_map<std::string, View> aligned_a, aligned_b;
   std::unordered_map<std::string, std::string> kinds;
-  std::unordered_map<std::string, const Tensor*> tensors_b;
-  for (const Tensor& tensor : study.b().tensors) tensors_b.emplace(tensor.name, &tensor);
   for (const Row* pair : study.weights()) {
     aligned_a.emplace(pair->a.name, pair->views.a);
     aligned_b.emplace(pair->b.name, pair->views.b);
-    if (const auto b = tensors_b.find(pair->b.name); b != tensors_b.end())
-      kinds.emplace(pattern_of(pair->b.name, b->second->place),
-                    pattern_of(pair->a.name, pair->a.place));
+    kinds.emplace(pattern_of(pair->b.name, pair->b.place), pattern_of(pair->a.name, pair->a.place));
   }
   return {sketches_of(layers_of(study.a(), aligned_a, {})),
           sketches_of(layers_of(study.b(), aligned_b, kinds))};

@@ -1,6 +1,6 @@
 // learning_progress: how far training moved the weights, and whether it made the model better.
 //
-//   magnitude = ‖b − a‖ / ‖a‖ over all weights, and for each layer
+//   magnitude = ‖B − A‖ / ‖A‖ over all weights, and for each layer
 //   trend     = by the loss (or score) that both checkpoints store under one name
 //   speed     = magnitude / steps between the two
 
@@ -78,7 +78,7 @@ constinit const Analysis analyses::learning_progress = {
     .name = "learning_progress",
     .flag = "--learning-progress",
     .question = "How far did training move the weights, and did it help?",
-    .definition = "size of the update overall and by layer; trend and speed where they are stored",
+    .definition = "size of the update overall and by layer; trend and speed if stored",
     .examine = examine,
 };
 

@@ -44,7 +44,8 @@ void examine(const Study& study, Answer& answer) {
   answer.lists.push_back(std::move(list));
   if (sampled)
     answer.notes.push_back(
-        "ranks are of 96 rows by 192 columns, spread over the matrix: above 48 none is told");
+        "ranks are of 96 rows by 192 columns, spread over the matrix: ranks above 48 are not "
+        "reported");
 }
 
 }  // namespace

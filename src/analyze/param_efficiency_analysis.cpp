@@ -84,7 +84,7 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::param_efficiency_analysis = {
     .name = "param_efficiency_analysis",
     .flag = "--param-efficiency-analysis",
-    .question = "How much of what the weights could express do they express?",
+    .question = "How much of their capacity do the weights use?",
     .definition = "effective and stable rank, sparsity, dead and duplicate rows",
     .examine = examine,
 };

@@ -66,7 +66,7 @@ constinit const Analysis analyses::performance_impact_estimate = {
     .name = "performance_impact_estimate",
     .flag = "--performance-impact-estimate",
     .question = "What do speed and quality gain or lose?",
-    .definition = "speedup by roofline; quality by signal to quantization noise, where it is that",
+    .definition = "estimated speed-up (roofline); signal-to-noise ratio if B is quantized",
     .examine = examine,
 };
 

@@ -34,7 +34,9 @@ std::vector<double> values_at(const Reader& reader, uint64_t first, std::size_t 
 
 // All groups on one book; nothing where they are not.
 std::optional<Grid> judge(const Groups& groups, const Precision& precision, const CodeBook& book) {
-  Grid grid{book.name, "", book.bits, 0, 0, 0};
+  Grid grid;
+  grid.book = &book;
+  grid.bits = book.bits;
   std::vector<double> steps;
   std::size_t told = 0, missed = 0;
   const auto allowed =
@@ -59,13 +61,14 @@ std::optional<Grid> judge(const Groups& groups, const Precision& precision, cons
   return grid;
 }
 
-std::optional<Grid> judge(const Groups& groups, const Precision& precision, std::string group) {
+std::optional<Grid> judge(const Groups& groups, const Precision& precision, Grid::Share share,
+                          std::size_t block = 0) {
   std::optional<Grid> best;
   for (const CodeBook& book : code_books()) {
     std::optional<Grid> found = judge(groups, precision, book);
     if (found && (!best || found->bits < best->bits)) best = std::move(found);
   }
-  if (best) best->group = std::move(group);
+  if (best) best->share = share, best->block = block;
   return best;
 }
 
@@ -115,26 +118,33 @@ Groups flat_runs(const Reader& reader, uint64_t elements) {
 // The largest blocks that fit, whichever way they run.
 struct Runs {
   Groups values;
-  std::string_view along;
+  Grid::Share share;
 };
 std::optional<Grid> find_blocks(const std::vector<Runs>& ways, const Precision& precision) {
   for (const std::size_t size : kBlockSizes)
     for (const Runs& way : ways)
-      if (auto found =
-              judge(cut(way.values, size), precision, fmt::format("{}{}", size, way.along)))
-        return found;
+      if (auto found = judge(cut(way.values, size), precision, way.share, size)) return found;
   return std::nullopt;
 }
 
 }  // namespace
 
 std::string Grid::text() const {
-  const std::string type = book.starts_with("int") ? fmt::format("int{}", bits) : std::string(book);
-  const std::string offset = book == "int with offset" ? " with an offset" : "";
-  if (group == "tensor") return fmt::format("{}{}, one scale", type, offset);
-  if (group == "row" || group == "column")
-    return fmt::format("{}{}, a scale for each {}", type, offset, group);
-  return fmt::format("{}{}, blocks of {}", type, offset, group);
+  std::string type = book->levels.empty() ? fmt::format("int{}", bits) : std::string(book->name);
+  if (book->offset) type += " with an offset";
+  switch (share) {
+    case Share::tensor:
+      return type + ", one scale";
+    case Share::row:
+      return type + ", a scale for each row";
+    case Share::column:
+      return type + ", a scale for each column";
+    case Share::block:
+      return fmt::format("{}, blocks of {}", type, block);
+    case Share::block_down:
+      break;
+  }
+  return fmt::format("{}, blocks of {} down", type, block);
 }
 
 Result<std::optional<Grid>> find_grid(const View& view) {
@@ -151,16 +161,18 @@ Result<std::optional<Grid>> find_grid(const View& view) {
   Groups whole(1);
   for (const std::vector<double>& row : rows)
     whole[0].insert(whole[0].end(), row.begin(), row.end());
-  std::optional<Grid> found = judge(whole, precision, "tensor");
-  if (!found) found = judge(rows, precision, "row");
+  std::optional<Grid> found = judge(whole, precision, Grid::Share::tensor);
+  if (!found) found = judge(rows, precision, Grid::Share::row);
   Groups columns;
   if (!found && extents.rows > 1 && extents.columns > 1) {
     columns = columns_of(reader, extents);
-    found = judge(columns, precision, "column");
+    found = judge(columns, precision, Grid::Share::column);
   }
   if (!found)
-    found = find_blocks(
-        {{rows, ""}, {flat_runs(reader, elements), ""}, {std::move(columns), " down"}}, precision);
+    found = find_blocks({{rows, Grid::Share::block},
+                         {flat_runs(reader, elements), Grid::Share::block},
+                         {std::move(columns), Grid::Share::block_down}},
+                        precision);
   if (!reader.intact()) return Error("the file was cut short while it was read");
   return found;
 }

@@ -13,8 +13,11 @@
 namespace tensordiff {
 
 struct Grid {
-  std::string_view book;  // "int", "nf4": see code_book.h.
-  std::string group;      // What shares a scale: "tensor", "row", "column", "32", "32 down".
+  enum class Share { tensor, row, column, block, block_down };
+
+  const CodeBook* book = nullptr;  // One of code_books().
+  Share share = Share::tensor;     // What shares a scale.
+  std::size_t block = 0;           // Elements of a block, along rows or down columns.
   int bits = 0;
   double step = 0;      // In the middle of those sampled; of level 1 for books of their own.
   uint64_t levels = 0;  // The most that were seen in use in one group.

@@ -15,11 +15,12 @@
 #include "analyze/gates.h"
 #include "base/json.h"
 #include "compare/metric.h"
+#include "compare/status_words.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr double kRelMax = 0.1;      // ‖b − a‖ / ‖a‖ of each tensor,
+constexpr double kRelMax = 0.1;      // ‖B − A‖ / ‖A‖ of each tensor,
 constexpr double kCosineMin = 0.99;  // and their cosine.
 constexpr double kSlack = 0.1;       // How much worse than the baseline is still the same.
 constexpr double kTiny = 1e-7;       // Changes below float32's rounding are no regression.
@@ -86,15 +87,15 @@ Gate against_baseline(const Json& baseline, const Study& study) {
     const auto known = before.find(pair->a.name);
     if (known == before.end()) continue;
     ++compared;
-    const std::string_view status = (*known->second)["status"].string();
-    const bool could = status != "error" && status != "incomparable";
+    const std::optional<Status> status = status_named((*known->second)["status"].string());
+    const bool could = !status || *status < Status::incomparable;
     const double then = number_in((*known->second)["diff"]["rel_l2"]);
     const double now = pair->comparison.diff.rel_l2.value_or(0);
     const bool lost = could && !pair->compared();
     if (lost || !(now <= std::max(kTiny, (1 + slack) * then))) worse.push_back(pair->a.name);
   }
   return {"not_worse_than_baseline", worse.empty(),
-          fmt::format("{} of {} tensors farther from a than in the baseline{}{}", worse.size(),
+          fmt::format("{} of {} tensors farther from A than in the baseline{}{}", worse.size(),
                       compared, worse.empty() ? "" : ": ", first_names(worse))};
 }
 
@@ -146,7 +147,7 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::regression_test = {
     .name = "regression_test",
     .flag = "--regression-test",
-    .question = "Is b still as close to a as it has to be, or as it was?",
+    .question = "Is B within the limits, and no farther from A than in the baseline?",
     .definition = "limits, and an earlier report (--baseline); exit status 1 if it fails",
     .examine = examine,
     .thresholds = thresholds,

@@ -14,7 +14,7 @@
 namespace tensordiff {
 namespace {
 
-constexpr double kLargeChange = 0.5, kMediumChange = 0.1;  // ‖b − a‖ / ‖a‖ of all weights.
+constexpr double kLargeChange = 0.5, kMediumChange = 0.1;  // ‖B − A‖ / ‖A‖ of all weights.
 constexpr double kLossRise = 0.05;
 
 enum class Level { low, medium, high, critical };
@@ -33,11 +33,11 @@ void add_structure(const Study& study, std::vector<Reason>& reasons) {
   const std::vector<std::string> missing = missing_weights(study), added = added_weights(study),
                                  reshaped = reshaped_weights(study);
   if (!missing.empty())
-    reasons.push_back({Level::high, "weights of a are missing", first_names(missing)});
+    reasons.push_back({Level::high, "weights of A are missing", first_names(missing)});
   if (!reshaped.empty())
     reasons.push_back({Level::high, "weights have another shape", first_names(reshaped)});
   if (!added.empty())
-    reasons.push_back({Level::medium, "weights that a does not have", first_names(added)});
+    reasons.push_back({Level::medium, "weights that A does not have", first_names(added)});
   const Structure a = structure_of(study.a(), study.facts_a());
   const Structure b = structure_of(study.b(), study.facts_b());
   if (a.family != b.family && a.family != Family::unknown && b.family != Family::unknown)
@@ -83,7 +83,7 @@ void examine(const Study& study, Answer& answer) {
         {Level::high, "the stored measure became worse",
          fmt::format("{}: {:.4g} -> {:.4g}", decline->measure, decline->a, decline->b)});
   for (const Problem& problem : study.b().problems)
-    reasons.push_back({Level::medium, "a problem in the files of b", problem.message});
+    reasons.push_back({Level::medium, "a problem in the files of B", problem.message});
   std::ranges::stable_sort(reasons, std::greater(), &Reason::level);
   answer.field("level", name_of(reasons.empty() ? Level::low : reasons[0].level));
   answer.field("reason", reasons.empty() ? "none" : reasons[0].reason);
@@ -97,8 +97,8 @@ void examine(const Study& study, Answer& answer) {
 constinit const Analysis analyses::risk_assessment = {
     .name = "risk_assessment",
     .flag = "--risk-assessment",
-    .question = "How risky is it to put b where a is, and why?",
-    .definition = "the level of the gravest reason: anomalies, structure, size of the change, loss",
+    .question = "How risky is it to replace A by B, and why?",
+    .definition = "risk level by anomalies, structure, size of the change and loss",
     .examine = examine,
 };
 

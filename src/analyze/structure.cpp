@@ -16,17 +16,6 @@ bool has(std::string_view name, std::initializer_list<std::string_view> words) {
       words, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
 }
 
-std::optional<uint64_t> as_count(std::optional<double> number) {
-  if (!number || *number < 1 || *number > 1e9) return std::nullopt;
-  return static_cast<uint64_t>(*number);
-}
-
-std::optional<uint64_t> fact_count(const Facts& facts,
-                                   std::initializer_list<std::string_view> words) {
-  const Fact* fact = facts.find(words);
-  return fact ? as_count(fact->value) : std::nullopt;
-}
-
 // What the names and shapes hint at, counted once.
 struct Hints {
   std::set<int64_t> layers;
@@ -158,13 +147,7 @@ Structure structure_of(const Catalog& catalog, const Facts& facts) {
   found.experts = std::max<uint64_t>(found.experts, hints.experts.size());
   found.convolutions = hints.wide_kernels;
   found.heads = facts.model().heads;
-  if (!found.heads)
-    found.heads = fact_count(
-        facts, {"num_attention_heads", "n_head", "n_heads", "num_heads", "head_count", "nhead"});
   found.kv_heads = facts.model().kv_heads;
-  if (!found.kv_heads)
-    found.kv_heads = fact_count(facts, {"num_key_value_heads", "n_kv_heads", "head_count_kv"});
-  if (!found.kv_heads) found.kv_heads = found.heads;
   found.family = family_of(hints, found);
   return found;
 }

@@ -33,7 +33,7 @@ Purpose purpose_of(std::string_view name, const Shape& shape) {
 }
 
 std::string pattern_of(std::string_view name, const Place& place) {
-  if (place.layer < 0) return std::string(name);
+  if (place.layer < 0 || place.layer_at.size == 0) return std::string(name);
   return std::string(name).replace(place.layer_at.first, place.layer_at.size, "*");
 }
 

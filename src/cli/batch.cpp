@@ -22,7 +22,7 @@ Result<void> apply_output(Settings& settings, std::string_view name) {
 
 constexpr Option kOptions[] = {
     {"-o,--output", "FORMAT", "text (default), json, csv, markdown, html or junit", apply_output},
-    {"--resume", "FILE", "keep what is done in this file, and go on from it",
+    {"--resume", "FILE", "save progress in this file and resume from it",
      [](Settings& settings, std::string_view file) -> Result<void> {
        settings.resume = file;
        return {};
@@ -65,7 +65,7 @@ BatchRow alone(const BatchRun& run) {
   BatchRow row;
   row.verdict = Conclusion::different;
   row.status = kDifferent;
-  row.message = run.b.empty() ? "only in a" : "only in b";
+  row.message = run.b.empty() ? "only in A" : "only in B";
   return row;
 }
 
@@ -131,7 +131,7 @@ int run_batch(const Settings& settings, const std::vector<std::string>& inputs) 
 constinit const Command commands::batch = {
     .name = "batch",
     .usage = "tensordiff batch LIST.yaml | FOLDER_A FOLDER_B [options]",
-    .summary = "many comparisons, one summary; the exit status of the worst",
+    .summary = "run many comparisons; print one summary",
     .groups = kGroups,
     .run = run_batch,
 };

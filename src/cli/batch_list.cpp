@@ -37,7 +37,7 @@ Result<BatchRun> run_in(const Yaml& node, const std::string& file,
   run.a = beside(file, text_at(node, "a"));
   run.b = beside(file, text_at(node, "b"));
   run.name = text_at(node, "name");
-  if (run.a.empty() || run.b.empty()) return node.wrong("a run needs both a and b");
+  if (run.a.empty() || run.b.empty()) return node.wrong("a run needs both 'a' and 'b'");
   if (run.name.empty()) run.name = text_at(node, "b");
   return run;
 }

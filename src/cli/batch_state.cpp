@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/base64.h"
+#include "base/build_info.h"
 #include "base/byte_source.h"
 #include "base/json.h"
 #include "base/sha256.h"
@@ -55,7 +56,7 @@ void stamp_option(std::string_view name, const std::string& value, std::string& 
 }  // namespace
 
 std::string stamp_of(const BatchRun& run, const std::vector<Settings::Given>& given) {
-  std::string text = TENSORDIFF_VERSION "\n";
+  std::string text = fmt::format("{}\n", kVersion);
   stamp_input(run.a, text);
   stamp_input(run.b, text);
   for (const ConfigEntry& entry : run.options) {

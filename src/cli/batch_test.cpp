@@ -58,7 +58,7 @@ TEST_F(Batch, SaysWhereTheListIsWrong) {
     return parse_batch(text, "list.yaml").error().message();
   };
   EXPECT_EQ(error("runs: 3"), "line 1: 'runs' has to be a list");
-  EXPECT_EQ(error("runs:\n  - a: x\n"), "line 2: a run needs both a and b");
+  EXPECT_EQ(error("runs:\n  - a: x\n"), "line 2: a run needs both 'a' and 'b'");
   EXPECT_EQ(error("runs:\n  - {a: x, b: y}\n  - {a: z, b: y}"),
             "line 3: a second run is called 'y'");
   EXPECT_EQ(error("runs:\n  - {a: x, b: y, atoll: 1}"),

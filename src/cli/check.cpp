@@ -42,7 +42,7 @@ Result<void> set_fail_on(Settings& settings, std::string_view word) {
 }
 
 constexpr Option kOptions[] = {
-    {"--fail-on", "LEVEL", "exit 1 from suspicious (default), dangerous, or unreadable on",
+    {"--fail-on", "LEVEL", "exit 1 at this level: suspicious (default), dangerous, unreadable",
      set_fail_on},
     {"-o,--output", "FORMAT", "text (default) or json", set_text_or_json},
 };
@@ -71,9 +71,10 @@ struct Verdict {
     for (const Problem& problem : problems) worst = std::max(worst, problem.severity);
     return std::min(worst, Severity::unreadable);
   }
+  bool ok() const { return found && level() == Severity::note; }
   std::string_view word() const {
     if (!found) return "not found";
-    return level() == Severity::note ? "ok" : name_of(level());
+    return ok() ? "ok" : name_of(level());
   }
 };
 
@@ -160,7 +161,7 @@ std::string as_text(const Verdict& verdict, const Style& style) {
 
 void write_verdict(JsonWriter& json, const Verdict& verdict) {
   json.begin_object().member("path", verdict.path).member("format", verdict.format);
-  json.member("ok", verdict.word() == "ok").member("level", verdict.word());
+  json.member("ok", verdict.ok()).member("level", verdict.word());
   json.member("tensors", verdict.tensors);
   json.member("bytes", verdict.bytes).key("nonfinite").begin_array();
   for (const Verdict::NonFinite& tensor : verdict.nonfinite) {

@@ -13,7 +13,16 @@ TEST(CompletionsCommand, KnowsEveryCommandAndItsOptions) {
         EXPECT_TRUE(ran.says(name)) << shell << " " << name;
     }
   }
-  EXPECT_TRUE(run(commands::completions, {"zsh"}).out.starts_with("autoload"));
+  EXPECT_TRUE(run(commands::completions, {"zsh"}).out.starts_with("#compdef tensordiff\n"));
+}
+
+TEST(CompletionsCommand, KnowsTheWordsThatOptionsTake) {
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    const Ran ran = run(commands::completions, {shell});
+    for (const char* words : {"auto always never", "suspicious dangerous unreadable",
+                              "layer name similarity difference size", "text json python"})
+      EXPECT_TRUE(ran.says(words)) << shell << " " << words;
+  }
 }
 
 TEST(CompletionsCommand, RefusesOtherShells) {

@@ -206,7 +206,7 @@ std::string in_force_text(const Config& config, const Command& command) {
     }
     if (in_force.empty() && ignored.empty()) continue;
     out += fmt::format("tensordiff: settings of {}: {}{}{}\n", printable(file.path, 1000),
-                       in_force.empty() ? "none in force" : in_force + " in force",
+                       in_force.empty() ? "none in effect" : in_force + " in effect",
                        ignored.empty() ? ""
                                        : "; ignored, since the file is not trusted "
                                          "(tensordiff config trust): ",

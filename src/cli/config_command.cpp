@@ -139,7 +139,7 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
 constinit const Command commands::config = {
     .name = "config",
     .usage = "tensordiff config [options] | trust [FOLDER] | untrust [FOLDER]",
-    .summary = "show the settings in force here; trust those of a folder",
+    .summary = "show the settings in effect; trust those of a folder",
     .groups = kGroups,
     .run = run,
 };

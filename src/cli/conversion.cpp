@@ -39,9 +39,8 @@ Result<void> apply_known(Settings& settings, std::string_view file) {
 }
 
 constexpr Option kOptions[] = {
-    {"--conversion", "FILE",
-     "an earlier -o json of this command: a rule that changed is a difference", apply_known},
-    {"-o,--output", "FORMAT", "text (default), json or python: a script that does it",
+    {"--conversion", "FILE", "an earlier -o json; report rules that changed", apply_known},
+    {"-o,--output", "FORMAT", "text (default), json, or python (a conversion script)",
      [](Settings& settings, std::string_view name) -> Result<void> {
        constexpr std::string_view kNames[] = {"text", "json", "python"};
        settings.output = kNames[TRY(parse_word(name, kNames))];
@@ -92,7 +91,7 @@ std::string text_of(const Report& report, const std::vector<std::string>& change
   }
   std::string out;
   if (report.conversion.empty())
-    out = "no rule could be told: the inputs are not two checkpoints\n";
+    out = "no conversion inferred: the inputs are not two checkpoints\n";
   else
     out = table.render(style, output_width());
   for (const std::string& change : changes)
@@ -143,7 +142,7 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
 constinit const Command commands::conversion = {
     .name = "conversion",
     .usage = "tensordiff conversion A B [options]",
-    .summary = "how one checkpoint was made of the other, and which tensors do not follow",
+    .summary = "infer how A was converted to B, and list the exceptions",
     .groups = kGroups,
     .run = run,
 };

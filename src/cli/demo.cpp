@@ -20,7 +20,7 @@ constexpr const OptionGroup* kGroups[] = {&option_groups::server};
 constinit const Command commands::demo = {
     .name = "demo",
     .usage = "tensordiff demo [options]",
-    .summary = "the debugger on built-in example dumps, one of which has a bug",
+    .summary = "open the debugger on built-in dumps, one with a bug",
     .groups = kGroups,
     .run = run,
 };

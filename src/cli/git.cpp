@@ -23,7 +23,7 @@ namespace tensordiff {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"--global", "", "for all repositories of the user, not only this one",
+    {"--global", "", "configure git for all repositories of the user",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.global = true;
        return {};
@@ -120,7 +120,7 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
 constinit const Command commands::git = {
     .name = "git",
     .usage = "tensordiff git install|uninstall [--global]",
-    .summary = "have git diff, git log -p and git difftool compare tensor files",
+    .summary = "make git diff, git log -p and git difftool compare tensors",
     .groups = kGroups,
     .run = run,
 };

@@ -108,7 +108,7 @@ Result<std::string> git_install(bool global) {
     told += fmt::format("git config {} = {}\n", setting.name, printable(setting.value, 1000));
   }
   return told +
-         "git diff, git log -p --ext-diff, and git difftool -t tensordiff now know tensors\n";
+         "git diff, git log -p --ext-diff and git difftool -t tensordiff now compare tensors\n";
 }
 
 Result<std::string> git_uninstall(bool global) {
@@ -123,7 +123,7 @@ Result<std::string> git_uninstall(bool global) {
     if (found.exit == 0)
       TRY(git({"config", std::string(scope(global)), "--remove-section", std::string(section)}));
   }
-  return std::string("git knows tensordiff no more\n");
+  return std::string("Removed tensordiff from the git config\n");
 }
 
 }  // namespace tensordiff

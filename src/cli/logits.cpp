@@ -21,12 +21,12 @@ Result<void> apply_output(Settings& settings, std::string_view name) {
 
 constexpr Option kOptions[] = {
     {"-o,--output", "FORMAT", "text (default), json, csv, markdown or html", apply_output},
-    {"--brief", "", "only the verdict",
+    {"--brief", "", "print only the verdict line",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.brief = true;
        return {};
      }},
-    {"--exit-zero", "", "exit with 0 also where predictions differ",
+    {"--exit-zero", "", "exit with 0 even if predictions differ",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.exit_zero = true;
        return {};
@@ -72,7 +72,8 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
   const Result<void> written =
       deliver(shown ? rendered(comparison.value(), settings) : "", settings);
   if (!written.ok()) return fail(written.error());
-  return comparison.value().verdict == "different" && !settings.exit_zero ? kDifferent : kSame;
+  const bool different = comparison.value().verdict == LogitsVerdict::different;
+  return different && !settings.exit_zero ? kDifferent : kSame;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "cli/hdf5_child.h"
 #include "cli/manual.h"
 #include "cli/terminal.h"
+#include "cli/version.h"
 #include "formats/format.h"
 #include "formats/hdf5_wire.h"
 
@@ -72,8 +73,7 @@ int run(std::vector<std::string> arguments) {
                                 std::strtoull(arguments[2].c_str(), nullptr, 10)});
   set_sandbox_program("/proc/self/exe");
   if (arguments.empty()) return fail(Error("needs two inputs; see tensordiff --help"));
-  if (first == "--version" || first == "-V")
-    return print(fmt::format("tensordiff {}\n", TENSORDIFF_VERSION));
+  if (first == "--version" || first == "-V") return print(version_text());
   if (first == "--help" || first == "-h") return print(help_text());
   if (first == "help") return help({arguments.begin() + 1, arguments.end()});
   // As an option too, since that is how scripts for diffai spell it.

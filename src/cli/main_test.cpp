@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/subprocess.h"
+#include "cli/version.h"
 
 namespace tensordiff {
 namespace {
@@ -14,7 +15,7 @@ Finished program(std::vector<std::string> arguments) {
 }
 
 TEST(Main, PicksTheCommand) {
-  EXPECT_EQ(program({"--version"}).output, "tensordiff " TENSORDIFF_VERSION "\n");
+  EXPECT_EQ(program({"--version"}).output, version_text());
   EXPECT_TRUE(program({"--help"}).output.starts_with("usage: tensordiff A B"));
   EXPECT_TRUE(program({"show", "--help"}).output.starts_with("usage: tensordiff show"));
   EXPECT_EQ(program({}).exit, 2);

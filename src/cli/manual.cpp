@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/build_info.h"
 #include "formats/format.h"
 
 namespace tensordiff {
@@ -24,7 +25,7 @@ std::string roff(std::string_view text) {
 
 std::string heading(std::string_view name, std::string_view summary) {
   return fmt::format(".TH {} 1 \"\" \"tensordiff {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n",
-                     roff(name), TENSORDIFF_VERSION, roff(name), roff(summary));
+                     roff(name), kVersion, roff(name), roff(summary));
 }
 
 std::string entry(std::string_view term, std::string_view text) {

@@ -60,15 +60,14 @@ Result<void> ask(Settings& settings, std::string_view) {
 }
 
 constexpr Option kSettings[] = {
-    {"--threshold", "NAME=X", "a limit of --regression-test or --alert-on-degradation; repeatable",
+    {"--threshold", "NAME=X", "set a limit of --regression-test or --alert-on-degradation",
      apply_threshold},
-    {"--base", "MODEL", "B may be a merge of A with this one (--what-changed); repeatable",
-     apply_base},
-    {"--activations", "DUMP", "inputs of layers, to measure quantization damage on them",
+    {"--base", "MODEL", "test whether B merges A with MODEL (--what-changed)", apply_base},
+    {"--activations", "DUMP", "inputs of layers, to measure quantization damage",
      apply_activations},
-    {"--size-budget", "SIZE", "of B's weights, for what to keep in more bits: +5%, 4GB",
+    {"--size-budget", "SIZE", "size budget of B's weights for mixed precision: +5%, 4GB",
      apply_size_budget},
-    {"--device", "NAME", "for the speed estimates: h200, a100 …, or FLOP/s:BYTES/s", apply_device},
+    {"--device", "NAME", "device for speed estimates: h200, a100 …, FLOP/s:BYTES/s", apply_device},
 };
 
 template <std::size_t... I>

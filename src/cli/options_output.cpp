@@ -79,7 +79,7 @@ constexpr Option kOptions[] = {
        settings.render.charts = true;
        return {};
      }},
-    {"--review-friendly", "", "half a page: what changed and what to look at",
+    {"--review-friendly", "", "print half a page: what changed and what to check",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.review = true;
        return {};

@@ -26,12 +26,12 @@ constexpr Option kOptions[] = {
        return {};
      }},
     {"-o,--output", "FORMAT", "text (default) or json", set_text_or_json},
-    {"-v,--verbose", "", "a row for each tensor",
+    {"-v,--verbose", "", "show a row for each tensor",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.verbose = true;
        return {};
      }},
-    {"--exit-zero", "", "exit with 0 also where runs differ",
+    {"--exit-zero", "", "exit with 0 even if runs differ",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.exit_zero = true;
        return {};
@@ -85,10 +85,10 @@ std::string table_of(const RunsComparison& runs, const Settings& settings) {
 std::string text_of(const RunsComparison& runs, const Settings& settings) {
   const Style style(wants_color(settings));
   const bool same = runs.classes == 1;
-  std::string out = fmt::format(
-      "{}  {}, {}\n", style(same ? Tone::good : Tone::bad, same ? "SAME" : "DIFFERENT"),
-      counted(runs.paths.size(), "run"),
-      same ? "all the same to the bit" : fmt::format("{} bitwise classes", runs.classes));
+  std::string out =
+      fmt::format("{}  {}, {}\n", style(same ? Tone::good : Tone::bad, same ? "SAME" : "DIFFERENT"),
+                  counted(runs.paths.size(), "run"),
+                  same ? "all bit-identical" : fmt::format("{} bitwise classes", runs.classes));
   out += split_line(runs);
   if (!same) out += class_lines(runs);
   for (const std::string& note : runs.notes) out += "note        " + note + "\n";
@@ -144,7 +144,7 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
 constinit const Command commands::runs = {
     .name = "runs",
     .usage = "tensordiff runs A1 A2 A3... [options]",
-    .summary = "group runs that are the same to the bit; measure the noise between the others",
+    .summary = "group bit-identical runs; measure the noise between the others",
     .groups = kGroups,
     .run = run,
 };

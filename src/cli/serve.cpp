@@ -21,7 +21,7 @@ constexpr const OptionGroup* kGroups[] = {&option_groups::server};
 constinit const Command commands::serve = {
     .name = "serve",
     .usage = "tensordiff serve [A [B]] [options]",
-    .summary = "the debugger in the browser, on http://127.0.0.1:5000",
+    .summary = "open the debugger in the browser (http://127.0.0.1:5000)",
     .groups = kGroups,
     .run = run,
 };

@@ -20,27 +20,27 @@ namespace {
 constexpr uint64_t kValuesOfOne = 32;  // Shown of a tensor that was named.
 
 constexpr Option kOptions[] = {
-    {"--stats", "", "mean, std, min, max, NaN and infinity counts of every tensor",
+    {"--stats", "", "show mean, std, min, max, NaN and Inf counts of each tensor",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.stats = true;
        return {};
      }},
-    {"--values", "N", "the first N values",
+    {"--values", "N", "show the first N values",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.values = TRY(parse_count(text));
        return {};
      }},
-    {"--slice", "SPEC", "take or find values only here: \"0,3:8,:\"",
+    {"--slice", "SPEC", "limit --values and --find to a slice: \"0,3:8,:\"",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.slice = text;
        return {};
      }},
-    {"--find", "WHAT", "where elements are \">1e4\", \"<=-3\", \"=0\", nan or inf",
+    {"--find", "WHAT", "find elements \">1e4\", \"<=-3\", \"=0\", nan or inf",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.find = TRY(parse_condition(text));
        return {};
      }},
-    {"--layout", "NAME", "how a dump was written, or none; default: recognise it",
+    {"--layout", "NAME", "layout of the dump, or none (default: detect it)",
      [](Settings& settings, std::string_view name) -> Result<void> {
        settings.request.layout = name;
        return {};
@@ -173,7 +173,7 @@ std::string show_json(const Catalog& catalog, const Catalog& dump,
 
 int run(const Settings& settings, const std::vector<std::string>& inputs) {
   if (inputs.empty() || inputs.size() > 2)
-    return fail(Error("show needs a file, and may be given the name of a tensor in it"));
+    return fail(Error("show needs a file and, optionally, the name of a tensor in it"));
   const bool one = inputs.size() == 2;
   Result<Catalog> opened = open_model(inputs[0], settings.open);
   if (!opened.ok()) return fail(opened.error());

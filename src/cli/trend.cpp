@@ -27,17 +27,17 @@ constexpr Option kOptions[] = {
        settings.render.charts = true;
        return {};
      }},
-    {"--brief", "", "only the verdict",
+    {"--brief", "", "print only the verdict line",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.brief = true;
        return {};
      }},
-    {"-v,--verbose", "", "a row for each checkpoint and group too",
+    {"-v,--verbose", "", "show a row for each checkpoint and group",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.verbose = true;
        return {};
      }},
-    {"--exit-zero", "", "exit with 0 also where training diverges",
+    {"--exit-zero", "", "exit with 0 even if training diverges",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.exit_zero = true;
        return {};
@@ -98,7 +98,7 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
 constinit const Command commands::trend = {
     .name = "trend",
     .usage = "tensordiff trend C1 C2 C3... [options]",
-    .summary = "how checkpoints of one training run move: update sizes, angles, norms",
+    .summary = "follow the checkpoints of a training run: updates, angles, norms",
     .groups = kGroups,
     .run = run,
 };

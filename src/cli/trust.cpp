@@ -79,7 +79,7 @@ Bytes read_store(const std::string& path) {
 // Writes the store anew without what it said of a file, and with `added` instead.
 Result<void> rewrite(const std::string& key, const std::string& added) {
   const std::string path = store_path();
-  if (path.empty()) return Error("neither XDG_STATE_HOME nor HOME says where to keep it");
+  if (path.empty()) return Error("set XDG_STATE_HOME or HOME: there is no folder to keep it in");
   const Bytes store = read_store(path);
   std::string text;
   for (const Line& line : lines_in(as_text(store.view)))

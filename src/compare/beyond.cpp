@@ -83,7 +83,7 @@ void Beyond::merge(const Beyond& later) {
 Result<BeyondElements> elements_beyond(const AlignedPair& pair, const Diff& diff,
                                        const Beyond& beyond, uint64_t elements_max) {
   if (is_complex(pair.a.dtype) || is_complex(pair.b.dtype))
-    return Error("complex numbers are not looked into");
+    return Error("complex numbers are not diagnosed");
   const Reader a = TRY(Reader::open(pair.a));
   const Reader b = TRY(Reader::open(pair.b));
   TileReader reader(a, b, diff.tolerance);

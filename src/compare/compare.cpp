@@ -9,6 +9,7 @@
 #include "compare/comparison.h"
 #include "compare/measure.h"
 #include "compare/reduce.h"
+#include "compare/status_words.h"
 #include "compare/ulp.h"
 
 namespace tensordiff {
@@ -119,8 +120,8 @@ Result<Comparison> compare_stored(const AlignedPair& pair) {
   if (!alike || a.parts.size() != 1 || b.parts.size() != 1 || !pair.steps.empty())
     return Error("values of {} are not decoded",
                  name_of(is_undecoded(a.dtype) ? a.dtype : b.dtype));
-  const Bytes of_a = TRY(a.parts[0].source.open().in("a"));
-  const Bytes of_b = TRY(b.parts[0].source.open().in("b"));
+  const Bytes of_a = TRY(a.parts[0].source.open().in("A"));
+  const Bytes of_b = TRY(b.parts[0].source.open().in("B"));
   const bool same = std::ranges::equal(of_a.view, of_b.view);
   if (!of_a.intact() || !of_b.intact()) return Error("a file was cut short while it was read");
   Comparison comparison;
@@ -153,11 +154,7 @@ Measured measure(const Reader& a, const Reader& b, const Tolerance& tolerance,
 
 }  // namespace
 
-std::string_view name_of(Status status) {
-  constexpr std::string_view kNames[kStatuses] = {
-      "identical", "equal", "close", "same_shape", "different", "incomparable", "error"};
-  return kNames[static_cast<std::size_t>(status)];
-}
+std::string_view name_of(Status status) { return kStatusWords[static_cast<std::size_t>(status)]; }
 
 Tolerance tolerance_for(DType a, DType b, const CompareOptions& options) {
   const DTypeInfo& type = info(coarser(a, b));
@@ -173,8 +170,8 @@ Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& option
   assert(pair.a.shape == pair.b.shape);
   const DType coarse = coarser(pair.a.dtype, pair.b.dtype);
   if (is_undecoded(pair.a.dtype) || is_undecoded(pair.b.dtype)) return compare_stored(pair);
-  const Reader a = TRY(Reader::open(pair.a).in("a"));
-  const Reader b = TRY(Reader::open(pair.b).in("b"));
+  const Reader a = TRY(Reader::open(pair.a).in("A"));
+  const Reader b = TRY(Reader::open(pair.b).in("B"));
   Tolerance tolerance = tolerance_for(pair.a.dtype, pair.b.dtype, options);
   Measured measured = measure(a, b, tolerance, options);
   Sums& sums = measured.sums;
@@ -186,8 +183,8 @@ Result<Comparison> compare(const AlignedPair& pair, const CompareOptions& option
     else
       measured = measure(a, b, tolerance, options);
   }
-  if (!a.intact()) return Error("a: the file was cut short while it was read");
-  if (!b.intact()) return Error("b: the file was cut short while it was read");
+  if (!a.intact()) return Error("A: the file was cut short while it was read");
+  if (!b.intact()) return Error("B: the file was cut short while it was read");
 
   Comparison comparison;
   comparison.a = stats_from(sums.a);

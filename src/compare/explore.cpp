@@ -21,7 +21,7 @@ constexpr uint64_t kPartialsMax = 64;
 class PairBlocks {
  public:
   static Result<PairBlocks> open(const AlignedPair& pair) {
-    return PairBlocks(TRY(Reader::open(pair.a).in("a")), TRY(Reader::open(pair.b).in("b")));
+    return PairBlocks(TRY(Reader::open(pair.a).in("A")), TRY(Reader::open(pair.b).in("B")));
   }
 
   uint64_t blocks() const { return (elements() + kBlockElements - 1) / kBlockElements; }
@@ -66,8 +66,8 @@ class PairBlocks {
   }
 
   Result<void> finish() const {
-    if (!a_.intact()) return Error("a: the file was cut short while it was read");
-    if (!b_.intact()) return Error("b: the file was cut short while it was read");
+    if (!a_.intact()) return Error("A: the file was cut short while it was read");
+    if (!b_.intact()) return Error("B: the file was cut short while it was read");
     return {};
   }
 

@@ -56,8 +56,8 @@ class Plane {
   static Result<Plane> open(const AlignedPair& pair, const Slice& slice) {
     TRY(check(pair.a.shape, slice));
     Plane plane;
-    plane.a_ = TRY(Reader::open(plane_of(pair.a, slice)).in("a"));
-    plane.b_ = TRY(Reader::open(plane_of(pair.b, slice)).in("b"));
+    plane.a_ = TRY(Reader::open(plane_of(pair.a, slice)).in("A"));
+    plane.b_ = TRY(Reader::open(plane_of(pair.b, slice)).in("B"));
     return plane;
   }
 

@@ -20,6 +20,19 @@ TEST(Row, SaysWhichPartOfATensorItIsOf) {
   EXPECT_EQ(id.fault, "");
 }
 
+TEST(Row, SaysWhereTheLayerStandsInItsOwnName) {
+  Tensor tensor{"model.h.12.attn", f32_view({1}, {0}), ""};
+  tensor.known_as = "h.12.attn";
+  tensor.place.layer = 12;
+  tensor.place.layer_at = {2, 2};
+  const Place::Digits there{8, 2}, none{};
+  EXPECT_EQ(id_of(tensor).place.layer_at, there);
+  EXPECT_EQ(id_of(tensor).place.count_at, none);
+  tensor.known_as = "layers.12.attn";  // Which its own name does not hold.
+  EXPECT_EQ(id_of(tensor).place.layer_at, none);
+  EXPECT_EQ(id_of(tensor).place.layer, 12);
+}
+
 TEST(Row, IsComparedAndChangedByItsStatus) {
   struct Case {
     Status status;

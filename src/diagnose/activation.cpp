@@ -33,7 +33,7 @@ constexpr ActivationFunction kFunctions[] = {
     {"softplus", [](double x) { return std::log1p(std::exp(x)); }},
     {"sigmoid", sigmoid},
     {"tanh", [](double x) { return std::tanh(x); }},
-    {"no function at all", [](double x) { return x; }},
+    {"no activation", [](double x) { return x; }},
 };
 
 // ‖out − f(in)‖ / ‖out‖ of each function on one side; nothing where the input is not there.

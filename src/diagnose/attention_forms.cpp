@@ -139,7 +139,7 @@ LearntAttention without_rope(const Case& it, Search search, bool masked) {
 // Whether queries and keys are said to be as attention reads them.
 bool after_rope(const Case& it) {
   const Site* query = find_role(it.run, it.site, Role::query_final);
-  return query && query->a.name.ends_with("_final");
+  return query && query->a.place.step == Role::query_final;
 }
 
 // RoPE in all its usual forms, and ALiBi. Heads of queries and keys have `dim` features.

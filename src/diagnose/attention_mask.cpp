@@ -17,22 +17,22 @@ std::vector<Candidate> candidates(const AttentionStep& step) {
   std::vector<Candidate> result;
   AttentionForm form = step.form;
   form.masked = !form.masked;
-  result.push_back({form, form.masked ? "b masks what comes after a token and a does not"
-                                      : "b does not mask what comes after a token"});
+  result.push_back(
+      {form, form.masked ? "B masks later tokens and A does not" : "B does not mask later tokens"});
   form = step.form;
   for (const int64_t diagonal : {1, -1, 2, -2}) {
     form.diagonal = diagonal;
     form.masked = true;
-    result.push_back({form, fmt::format("the mask of b is off by {}: a token sees {}", diagonal,
+    result.push_back({form, fmt::format("B's mask is off by {}: a token sees {}", diagonal,
                                         diagonal > 0 ? "beyond itself" : "not even itself")});
   }
   form = step.form;
   form.window = 0;
   if (step.form.window > 0) {
     result.push_back(
-        {form, fmt::format("b has no window; a sees only the last {} tokens", step.form.window)});
+        {form, fmt::format("B has no window; A sees only the last {} tokens", step.form.window)});
     form.masked = false;
-    result.push_back({form, "b has neither mask nor window: each token sees all others"});
+    result.push_back({form, "B has neither mask nor window: each token sees all others"});
   }
   return result;
 }
@@ -45,7 +45,7 @@ Candidate best_window(const AttentionStep& step) {
   const uint64_t window = nearest_window(probe.in, form, probe.out);
   form = step.form;
   form.window = window;
-  return {form, fmt::format("b sees only the last {} tokens", window)};
+  return {form, fmt::format("B sees only the last {} tokens", window)};
 }
 
 std::optional<Explanation> examine(const Case& it) {

@@ -62,8 +62,8 @@ std::optional<Explanation> explain(const Case& it, double scale) {
   const uint64_t sizes[] = {step.b[0].in.query.features / form.heads, step.b[0].in.query.features};
   Explanation result = explain_form(
       it, form,
-      fmt::format("b scales attention scores by {} where a scales by {}",
-                  factor_text(scale, sizes, 1e-3), factor_text(step.form.scale, sizes, 1e-3)));
+      fmt::format("B scales attention scores by {}, A by {}", factor_text(scale, sizes, 1e-3),
+                  factor_text(step.form.scale, sizes, 1e-3)));
   result.parameters = {{"scale_a", step.form.scale}, {"scale_b", scale}};
   return result;
 }
@@ -76,7 +76,7 @@ std::optional<Explanation> another_cap(const Case& it) {
     form.cap = cap;
     Explanation found = explain_form(
         it, form,
-        fmt::format("attention scores are capped at {} in a and at {} in b (0: not at all)",
+        fmt::format("attention scores are capped at {} in A and at {} in B (0: not at all)",
                     it.attention->form.cap, cap));
     found.parameters = {{"cap_a", it.attention->form.cap}, {"cap_b", cap}};
     if (found.settled) return found;

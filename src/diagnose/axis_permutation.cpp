@@ -134,7 +134,7 @@ std::optional<Explanation> examine(const Case& it) {
   if (best.order.empty()) return std::nullopt;
   Explanation result;
   result.after = best.left;
-  result.text = fmt::format("b holds a with its axes in the order {}{}", shape_text(best.order),
+  result.text = fmt::format("B is A with its axes in the order {}{}", shape_text(best.order),
                             best.same_shape ? "" : ", reshaped and not transposed back");
   result.parameters = {{"order", best.order}};
   return result;
@@ -144,7 +144,7 @@ std::optional<Explanation> examine(const Case& it) {
 
 constinit const Diagnosis diagnoses::axis_permutation = {
     .code = "axis_permutation",
-    .question = "Are the elements of b those of a in the order of other axes?",
+    .question = "Are B's elements those of A with permuted axes?",
     .explains = "a transpose missing or too many; a reshape in place of a transpose",
     .layout = true,
     .examine = examine,

@@ -134,7 +134,7 @@ TEST(Behind, ABiasIsNamedAsOne) {
   EXPECT_EQ(found.next(), std::vector<std::string>({"2_query: offset"}));
   const auto finding =
       std::ranges::find(found.insight.findings, found.insight.next[0].pair, &Finding::pair);
-  EXPECT_EQ(finding->explanation, "b lacks the bias of this projection");
+  EXPECT_EQ(finding->explanation, "B omits the bias of this projection");
 }
 
 // The norm before the MLP reads the branch alone, and the stream has the sum all the same: so the

@@ -27,7 +27,7 @@ std::string describe(const BlockMap& map, uint64_t heads, std::string_view axis)
   std::string list;
   for (std::size_t i = 0; i < std::min<std::size_t>(map.source.size(), 16); ++i)
     list += fmt::format("{}{}", i ? ", " : "", map.source[i]);
-  return fmt::format("{} {} along the {} are in another order: b has a's [{}{}]", map.source.size(),
+  return fmt::format("{} {} along the {} are in another order: B has A's [{}{}]", map.source.size(),
                      of_heads ? "heads" : "blocks", axis, list,
                      map.source.size() > 16 ? ", …" : "");
 }

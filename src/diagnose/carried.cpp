@@ -373,8 +373,8 @@ Outgrown outgrown_tokens(const Run& run, const Site& site) {
 
 Explanation region_of(const Case& it, const std::vector<uint64_t>& tokens) {
   Explanation result;
-  result.text = fmt::format("what did not come in is confined to tokens {} of {}",
-                            ranges_text(tokens), it.a.rows());
+  result.text =
+      fmt::format("the new error is confined to tokens {} of {}", ranges_text(tokens), it.a.rows());
   result.parameters = {{"axis", std::string("tokens")}, {"slices", tokens}};
   double outside = 0;
   for (uint64_t row = 0; row < it.a.rows(); ++row) {

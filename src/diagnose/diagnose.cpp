@@ -15,9 +15,12 @@
 #include "diagnose/explain.h"
 #include "diagnose/finite_tokens.h"
 #include "diagnose/first_look.h"
+#include "diagnose/first_token.h"
 #include "diagnose/heads.h"
 #include "diagnose/hypotheses/explain_step.h"
+#include "diagnose/hypotheses/subset.h"
 #include "diagnose/linear_replay.h"
+#include "diagnose/lone.h"
 #include "diagnose/noise.h"
 #include "diagnose/norms.h"
 #include "diagnose/size_apart.h"
@@ -38,6 +41,12 @@ constexpr double kRoundoffsBehindWide = 16;
 constexpr double kGrowthOfLayout =
     1.2;  // At least: another layout is farther off than what comes in.
 
+// What diagnose() was called with, but for the sites.
+struct Asked {
+  const DiagnoseOptions& options;
+  const LoneTensors& lone;
+};
+
 // A site to explain, and by which diagnoses.
 struct Task {
   const Site* site;
@@ -45,18 +54,15 @@ struct Task {
   bool carries = false;  // What goes into it differs, and it may do no more than carry that on.
 };
 
-Told explain(const Run& run, const DiagnoseOptions& options, const Task& task) {
-  if (task.carries) return explain_carried(run, options, *task.site);
-  Told told;
-  if (!task.wanted) return told;
-  if (task.wanted(diagnoses::operator_step)) explain_step(run, options, *task.site, told);
-  if (told.finding) return told;
+// By the first diagnosis that accounts for it.
+void explain_by_rules(const Run& run, const DiagnoseOptions& options, const Task& task,
+                      Told& told) {
   // Whoever asks what was tried is told of all of it.
   const FirstLook look = options.explain ? FirstLook() : FirstLook(run, *task.site);
   std::vector<const Diagnosis*> left;
   for (const Diagnosis* d : diagnoses::kAll)
     if (task.wanted(*d) && !look.rules_out(*d)) left.push_back(d);
-  if (left.empty()) return told;
+  if (left.empty()) return;
   const bool replays = std::ranges::any_of(left, &Diagnosis::replays);
   const std::optional<Case> it = replays ? make_case(run, *task.site) : values_of(run, *task.site);
   const auto is_left = [&](const Diagnosis& d) {
@@ -65,15 +71,42 @@ Told explain(const Run& run, const DiagnoseOptions& options, const Task& task) {
   if (it) explain(*it, options, is_left, told);
   if (told.finding && told.finding->code == diagnoses::operator_step.code)
     explain_blanks(run, *task.site, told);
+}
+
+Told explain(const Run& run, const Asked& asked, const Task& task) {
+  if (task.carries) return explain_carried(run, asked.options, *task.site);
+  Told told;
+  if (!task.wanted) return told;
+  if (task.wanted(diagnoses::operator_step))
+    explain_step(run, asked.options, asked.lone, *task.site, told);
+  if (told.finding) return told;
+  explain_by_rules(run, asked.options, task, told);
+  // What says where, and not what, is worth another look. Rows that are all the same are a shift of
+  // themselves, too.
+  const std::string_view code = told.finding ? std::string_view(told.finding->code) : "";
+  const bool vague = code.empty() || code == diagnoses::operator_step.code ||
+                     code == diagnoses::region.code || code == diagnoses::token_shift.code;
+  if (!vague || !task.wanted(diagnoses::operator_step)) return told;
+  Told again;
+  explain_output(run, asked.options, asked.lone, *task.site, again);
+  explain_subset(asked.lone, *task.site, again);
+  const auto one_row = [](const Parameter& p) {
+    const auto* text = std::get_if<std::string>(&p.value);
+    return p.name == "cause" && text && *text == "one_row";
+  };
+  const bool better = again.finding && (code != diagnoses::token_shift.code ||
+                                        std::ranges::any_of(again.finding->parameters, one_row));
+  if (better) told.finding = std::move(again.finding);
+  std::ranges::move(again.trials, std::back_inserter(told.trials));
   return told;
 }
 
 // All at once, since they have nothing to do with each other; told in their order. Says which of
 // them were explained.
-std::vector<bool> explain_all(const Run& run, const DiagnoseOptions& options,
-                              const std::vector<Task>& tasks, Insight& insight) {
+std::vector<bool> explain_all(const Run& run, const Asked& asked, const std::vector<Task>& tasks,
+                              Insight& insight) {
   std::vector<Told> told(tasks.size());
-  for_each_index(tasks.size(), [&](std::size_t i) { told[i] = explain(run, options, tasks[i]); });
+  for_each_index(tasks.size(), [&](std::size_t i) { told[i] = explain(run, asked, tasks[i]); });
   std::vector<bool> explained;
   for (Told& each : told) {
     explained.push_back(each.made_here || each.finding.has_value());
@@ -84,7 +117,7 @@ std::vector<bool> explain_all(const Run& run, const DiagnoseOptions& options,
 }
 
 std::string inputs_text(const Site& site) {
-  if (site.inputs.empty()) return "what went into it is not in the dumps";
+  if (site.inputs.empty()) return "its inputs are not in the dumps";
   return fmt::format("its inputs agree to {}", human_number(site.error_in));
 }
 
@@ -96,7 +129,7 @@ Divergence divergence_at(const Site& site) {
 Divergence next_divergence(const Site& site) {
   if (site.created || site.inputs.empty()) return divergence_at(site);
   return {site.index, true,
-          fmt::format("its inputs are off by {} already, which does not account for this",
+          fmt::format("its inputs differ by {}, which does not explain this",
                       human_number(site.error_in))};
 }
 
@@ -127,29 +160,41 @@ bool exact_so_far(const Run& run, const Site& site, const Site& reader) {
   return seen;
 }
 
+// How far what reads a step is off. Where that has a mistake of its own, the first token tells: it
+// sees itself alone, so that attention gives its value, whatever masks, RoPE and scales do. It
+// tells of fused projections that moved by more than queries and keys, which are two thirds.
+double error_behind(const Site& site, const Site& reader) {
+  if (!reader.bug()) return reader.error;
+  const Diff& diff = site.comparison.diff;
+  const bool moves_values = 3 * diff.exceeding > 2 * diff.compared;
+  constexpr double kUnknown = std::numeric_limits<double>::infinity();
+  return site.role == Role::fused_qkv && moves_values ? first_token_error(reader) : kUnknown;
+}
+
 // Whether what reads a step agrees as well as what came before it: an error that is merely small
 // enough to be noise would not do.
 bool gone_behind(const Run& run, const Site& site) {
   const Site* before =
       find_role(run, site, site.role >= Role::gate ? Role::mlp_norm : Role::attention_norm);
   const Site* reader = reader_of(run, site);
-  if (!reader || reader->bug()) return false;
+  if (!reader) return false;
+  const double behind = error_behind(site, *reader);
   if (before && site.error < kGrowthOfLayout * before->error) return false;
-  if (reader->error > 0 && exact_so_far(run, site, *reader)) return false;
+  if (behind > 0 && exact_so_far(run, site, *reader)) return false;
   const double rounded = reader->roundoff < kNarrow ? kRoundoffsBehindWide : kRoundoffsBehind;
   const double level = (before ? before->error : 0) + rounded * reader->roundoff;
-  return reader->error <= std::min(kGrowthBehind * level, kShareBehind * site.error);
+  return behind <= std::min(kGrowthBehind * level, kShareBehind * site.error);
 }
 
 // Explains sites by layouts alone. Those that `why` tells a reason of are conventions.
-void forgive(const Run& run, const DiagnoseOptions& options, const std::vector<Site*>& sites,
+void forgive(const Run& run, const Asked& asked, const std::vector<Site*>& sites,
              const std::function<std::string_view(const Site&, const Finding&)>& why,
              Insight& insight) {
   std::vector<Task> tasks;
   for (const Site* site : sites)
     tasks.push_back({site, [](const Diagnosis& d) { return d.layout; }});
   Insight found;
-  explain_all(run, options, tasks, found);
+  explain_all(run, asked, tasks, found);
   for (Site* site : sites) {
     const auto finding = std::ranges::find(found.findings, site->index, &Finding::pair);
     if (finding == found.findings.end()) continue;
@@ -166,17 +211,19 @@ void forgive(const Run& run, const DiagnoseOptions& options, const std::vector<S
 
 // A layout that differs at a step and is gone behind it is a convention; and so it is in layers
 // where what reads it is wrong.
-void forgive_conventions(Run& run, const DiagnoseOptions& options, Insight& insight) {
+void forgive_conventions(Run& run, const Asked& asked, Insight& insight) {
   std::vector<Site*> gone, others;
   for (Site& site : run.sites)
     if (site.bug() && gone_behind(run, site) && gone.size() < kConventionsMax)
       gone.push_back(&site);
   std::set<std::pair<Role, std::string>> known;
   forgive(
-      run, options, gone,
+      run, asked, gone,
       [&](const Site& site, const Finding& finding) {
+        // Whole heads stand elsewhere; pairs of RoPE inside of them would not show.
+        if (reader_of(run, site)->bug() && finding.code != "block_permutation") return "";
         known.emplace(site.role, finding.explanation);
-        return "what reads it agrees all the same";
+        return "the steps that read it agree";
       },
       insight);
   for (Site& site : run.sites)
@@ -184,28 +231,28 @@ void forgive_conventions(Run& run, const DiagnoseOptions& options, Insight& insi
         std::ranges::any_of(known, [&](const auto& each) { return each.first == site.role; }))
       others.push_back(&site);
   forgive(
-      run, options, others,
+      run, asked, others,
       [&](const Site& site, const Finding& finding) {
         return known.contains({site.role, finding.explanation})
-                   ? "what reads it agrees all the same in other layers"
+                   ? "the steps that read it agree in other layers"
                    : "";
       },
       insight);
 }
 
 // What softmax does not see is told, and no mistake.
-void forgive_shifts(Run& run, const DiagnoseOptions& options, Insight& insight) {
+void forgive_shifts(Run& run, const Asked& asked, Insight& insight) {
   for (Site& site : run.sites) {
     if (!site.bug() || site.role != Role::logits) continue;
     Insight found;
     const auto wanted = [](const Diagnosis& d) { return &d == &diagnoses::softmax_shift; };
-    explain_all(run, options, {{&site, wanted}}, found);
+    explain_all(run, asked, {{&site, wanted}}, found);
     if (found.findings.empty()) continue;
     site.verdict = Verdict::precision;
     site.created = false;
     Finding& finding = insight.findings.emplace_back(std::move(found.findings[0]));
     finding.convention = true;
-    finding.explanation += "; softmax does not see it: the probabilities are the same";
+    finding.explanation += "; the probabilities are the same after softmax";
   }
 }
 
@@ -221,7 +268,7 @@ void blame_sums(Run& run) {
         continue;
       source.verdict = Verdict::bug;
       source.created = !source.inputs.empty();
-      source.reason = "its ranks add up to a's, and the next step disagrees";
+      source.reason = "its ranks add up to A's value, and the next step disagrees";
       site.created = false;
     }
   }
@@ -240,11 +287,11 @@ bool computed_by_weights(const Run& run, const Site& site) {
 // Whether one more may be taken; says so at the site where not.
 bool one_more(std::size_t& taken, std::size_t most, Site& site) {
   if (taken++ < most) return true;
-  site.note = fmt::format("not looked into for its cause: {} steps before it were", most);
+  site.note = fmt::format("cause not searched: {} earlier steps were", most);
   return false;
 }
 
-void explain_created(Run& run, const DiagnoseOptions& options, Insight& insight) {
+void explain_created(Run& run, const Asked& asked, Insight& insight) {
   std::vector<Task> tasks;
   std::size_t explained = 0, looks = 0;
   for (Site& site : run.sites) {
@@ -263,7 +310,7 @@ void explain_created(Run& run, const DiagnoseOptions& options, Insight& insight)
                            (worth_a_look(run, site) && one_more(looks, kLooksMax, site));
     if (looked_at) tasks.push_back({&site, std::move(wanted), !made_here});
   }
-  const std::vector<bool> found = explain_all(run, options, tasks, insight);
+  const std::vector<bool> found = explain_all(run, asked, tasks, insight);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (tasks[i].carries && !found[i]) continue;
     if (!insight.first)
@@ -274,13 +321,13 @@ void explain_created(Run& run, const DiagnoseOptions& options, Insight& insight)
 }
 
 // What else is wrong where a step gave no numbers: told by the tokens before those.
-void explain_finite_tokens(const Run& run, const DiagnoseOptions& options, Insight& insight) {
+void explain_finite_tokens(const Run& run, const Asked& asked, Insight& insight) {
   std::optional<FiniteTokens> part = tokens_before_nonfinite(run);
   if (!part) return;
   std::set<std::size_t> lost;  // No numbers there either: they came from later tokens.
   for (const Site& site : part->sites)
     if (site.is_lost()) lost.insert(site.index);
-  Insight found = diagnose(std::move(part->sites), options);
+  Insight found = diagnose(std::move(part->sites), asked.options);
   if (found.first) found.next.insert(found.next.begin(), std::move(*found.first));
   const auto told = [&](std::size_t pair) {
     return (insight.first && insight.first->pair == pair) ||
@@ -288,8 +335,8 @@ void explain_finite_tokens(const Run& run, const DiagnoseOptions& options, Insig
   };
   for (Divergence& each : found.next) {
     if (told(each.pair) || lost.contains(each.pair)) continue;
-    each.explanation = fmt::format("of the {} tokens before those that are no number: {}",
-                                   part->tokens, each.explanation);
+    each.explanation =
+        fmt::format("of the {} tokens before the first NaN: {}", part->tokens, each.explanation);
     insight.next.push_back(std::move(each));
     const auto finding =
         std::ranges::find(found.findings, insight.next.back().pair, &Finding::pair);
@@ -302,7 +349,7 @@ void explain_finite_tokens(const Run& run, const DiagnoseOptions& options, Insig
 }
 
 // Without layers there is no order of computing: each pair that differs is explained by itself.
-void explain_pairs(const Run& run, const DiagnoseOptions& options, Insight& insight) {
+void explain_pairs(const Run& run, const Asked& asked, Insight& insight) {
   std::vector<Task> tasks;
   for (const Site& site : run.sites) {
     const bool differs = site.comparison.status == Status::different;
@@ -312,11 +359,11 @@ void explain_pairs(const Run& run, const DiagnoseOptions& options, Insight& insi
     if (!differs || tasks.size() == kExplainedMax) continue;
     tasks.push_back({&site, [](const Diagnosis& d) { return !d.replays && of_values(d); }});
   }
-  explain_all(run, options, tasks, insight);
+  explain_all(run, asked, tasks, insight);
 }
 
 // Says once for the run that what exceeds the tolerance is noise.
-void explain_noise(const Run& run, const DiagnoseOptions& options, Insight& insight) {
+void explain_noise(const Run& run, const Asked& asked, Insight& insight) {
   const Site* worst = nullptr;
   for (const Site& site : run.sites) {
     const bool told = site.aside || std::ranges::find(insight.findings, site.index,
@@ -326,7 +373,7 @@ void explain_noise(const Run& run, const DiagnoseOptions& options, Insight& insi
     if (exceeds && (!worst || site.error > worst->error)) worst = &site;
   }
   if (!worst) return;
-  explain_all(run, options,
+  explain_all(run, asked,
               {{worst,
                 [](const Diagnosis& d) {
                   return &d == &diagnoses::cast || &d == &diagnoses::precision_noise;
@@ -337,6 +384,11 @@ void explain_noise(const Run& run, const DiagnoseOptions& options, Insight& insi
 }  // namespace
 
 Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options) {
+  return diagnose(std::move(sites), options, {});
+}
+
+Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options, const LoneTensors& lone) {
+  const Asked asked{options, lone};
   Insight insight;
   Run run = make_run(std::move(sites), options.order);
   run.facts = options.facts;
@@ -344,16 +396,16 @@ Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options) {
   judge(run);
   insight.judged = run.activations;
   if (!run.activations) {
-    explain_pairs(run, options, insight);
+    explain_pairs(run, asked, insight);
     return insight;
   }
   if (!run.weights.empty()) insight.weight_use = weight_use(run);
   blame_sums(run);
-  forgive_conventions(run, options, insight);
-  forgive_shifts(run, options, insight);
-  explain_created(run, options, insight);
-  explain_finite_tokens(run, options, insight);
-  explain_noise(run, options, insight);
+  forgive_conventions(run, asked, insight);
+  forgive_shifts(run, asked, insight);
+  explain_created(run, asked, insight);
+  explain_finite_tokens(run, asked, insight);
+  explain_noise(run, asked, insight);
   for (const Site& site : run.sites)
     insight.outcomes.push_back({site.index, site.verdict, site.note});
   return insight;

@@ -58,11 +58,11 @@ std::string inexact_reason(const Run& run, const Site& site, const Exactness& be
   const Twins twins = twins_of(run, site);
   const bool exact = before.roundoffs <= kExact;
   if (exact && (twins.least <= kExact || (roundoffs > kInexact && before.steps >= kExactSteps)))
-    return fmt::format("it is off by {} roundings where all before it agrees to the last bit",
+    return fmt::format("differs by {} rounding steps although all its inputs agree to the last bit",
                        human_number(roundoffs));
   if (twins.count >= kTwinsMin && roundoffs > kInexact &&
       roundoffs > kTwinsApart * std::max(twins.most, kExact))
-    return fmt::format("it is off by {} roundings, and the others that read the same by {}",
+    return fmt::format("differs by {} rounding steps; other steps with the same input differ by {}",
                        human_number(roundoffs), human_number(twins.most));
   return "";
 }

@@ -15,17 +15,19 @@ struct Name {
 // What a pair that fits `fits` lacks, where its kind follows `rule`.
 Name name_of(const Form& rule, const Form& fits) {
   if (rule.moves_axes() && !fits.moves_axes())
-    return {"not_transposed", "B has this tensor as A has it; all others of its kind are moved"};
+    return {"not_transposed",
+            "B has this tensor as A has it; all others of its kind are converted"};
   if (!rule.moves_axes() && fits.moves_axes())
     return {"not_transposed", "B has this tensor transposed; all others of its kind are not"};
   if (rule.rows.order == RowOrder::rope && fits.rows.order == RowOrder::as_is)
     return {"rope_rows_missing", "the q/k row order of RoPE was not changed for this tensor"};
   if (rule.rows.order == RowOrder::as_is && fits.rows.order == RowOrder::rope)
     return {"rope_rows_changed", "the q/k row order of RoPE was changed for this tensor"};
-  if (rule.rows != fits.rows) return {"row_order", "the rows are in another order than its kind's"};
+  if (rule.rows != fits.rows)
+    return {"row_order", "the rows are in another order than in the others of its kind"};
   if (rule.parts != fits.parts || rule.whole != fits.whole)
     return {"parts_exchanged", "the parts of the fused tensor are stored in another order"};
-  return {"offset", "the values follow another function than those of its kind"};
+  return {"offset", "the values follow another function than in the others of its kind"};
 }
 
 // The posterior of the form that fits against that of the kind, as of two equally likely ones: with

@@ -35,7 +35,7 @@ TEST(Exceptions, NameTheStepThatIsMissing) {
   EXPECT_EQ(findings[0].confidence, 1);
   EXPECT_EQ(
       findings[0].explanation,
-      "B has this tensor as A has it; all others of its kind are moved (its kind: transposed; "
+      "B has this tensor as A has it; all others of its kind are converted (its kind: transposed; "
       "this one: as it is)");
 }
 

@@ -40,7 +40,7 @@ std::string outcome_of(const Case& it, const std::optional<Explanation>& explana
                                        explanation->text, human_number(explanation->after));
   if (accept) return text;
   const double most = most_left(it, *explanation);
-  return explanation->after <= most ? text + ", but it came in like that"
+  return explanation->after <= most ? text + ", but its inputs already differ like that"
                                     : fmt::format("{}, more than {}", text, human_number(most));
 }
 
@@ -152,7 +152,7 @@ void explain_by_output(const Run& run, const DiagnoseOptions& options, const Sit
       promising.push_back(diagnosis);
     else if (options.explain)
       told.trials.push_back(
-          {site.index, std::string(diagnosis->code), "rejected: explains nothing of a part of it"});
+          {site.index, std::string(diagnosis->code), "rejected: does not fit a sample"});
   }
   const Outgrown outgrown = outgrown_tokens(run, site);
   if (promising.empty() && outgrown.tokens.empty()) return;

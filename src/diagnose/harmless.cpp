@@ -21,8 +21,7 @@ void forgive_rerouted(const Run& run, Site& site) {
   if (tokens.empty()) return;
   site.reason.clear();
   site.note =
-      fmt::format("tokens {} come out as if they took other experts: near a tie rounding decides",
-                  ranges_text(tokens));
+      fmt::format("tokens {} took other experts: rounding decides near a tie", ranges_text(tokens));
 }
 
 // Which token of an expert stands first depends on the rank of that expert among those of the
@@ -32,7 +31,7 @@ void forgive_order_in_expert(const Run& run, Site& site) {
       site.reason.empty() ? std::nullopt : left_as_sets(run, site, site.budget);
   if (!left) return;
   site.reason.clear();
-  site.note = "the expert gets the same tokens in another order: near a tie rounding decides";
+  site.note = "the expert gets the same tokens in another order: rounding decides near a tie";
   site.error = *left;
 }
 
@@ -53,7 +52,7 @@ bool is_folded(const Run& run, const Site& site) {
 void forgive_folded(const Run& run, Site& site) {
   if (site.reason.empty() || !is_folded(run, site)) return;
   site.reason.clear();
-  site.note = "one side computes this step and the next in one: behind them the two agree";
+  site.note = "one side fuses this step with the next; the result agrees";
   site.error = site.error_in;
 }
 

@@ -16,7 +16,7 @@ std::optional<Explanation> examine(const Case& it) {
   form.tiled = !form.tiled;
   Explanation result =
       explain_form(it, form,
-                   fmt::format("b {} the {} key heads over {} query heads where a {} them",
+                   fmt::format("B {} the {} key heads over {} query heads, A {} them",
                                form.tiled ? "tiles" : "repeats", form.kv_heads, form.heads,
                                form.tiled ? "repeats" : "tiles"));
   result.parameters = {{"heads", static_cast<double>(form.heads)},

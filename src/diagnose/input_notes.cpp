@@ -17,7 +17,7 @@ std::string weights_note(const Insight& insight) {
     return "warning: --weights has no effect: no step of the dumps multiplies by a weight";
   return fmt::format("{}--weights: {} of {} steps can be computed again{}",
                      use.usable == 0 ? "warning: " : "", use.usable, use.steps,
-                     use.usable == 0 ? "; no name and size in it fits the dumps" : "");
+                     use.usable == 0 ? "; none of its names and sizes fit the dumps" : "");
 }
 
 void note_mixed_kinds(const Catalog& a, const Catalog& b, std::vector<std::string>& notes) {

@@ -59,7 +59,7 @@ std::optional<Explanation> examine(const Case& it) {
       if (after >= best.after) continue;
       best = explained_by(it, interleaved(it.a, size, pairs_in_b));
       best.after = after;
-      best.text = fmt::format("inside each block of {} features b has {} where a has {}", size,
+      best.text = fmt::format("inside each block of {} features B has {} where A has {}", size,
                               pairs_in_b ? "interleaved pairs" : "two halves",
                               pairs_in_b ? "two halves" : "interleaved pairs");
       best.parameters = {{"block", static_cast<double>(size)},

@@ -110,19 +110,19 @@ std::vector<Guess> guesses_for(const Case& it, Projection projection, const Lear
   };
   for (const View& view : learnt.stored)
     if (view.parts[0].strides != learnt.form.weight.parts[0].strides)
-      add(view, "b multiplies by the transposed weight", "transposed_weight");
+      add(view, "B multiplies by the transposed weight", "transposed_weight");
   const uint64_t out = it.a.features;
   for (const Projection other :
        {Projection::query, Projection::key, Projection::value, Projection::gate, Projection::up}) {
     if (other == projection) continue;
     for (const View& view : it.run.weights.matrices(it.site.layer, other, out, in))
-      add(view, fmt::format("b multiplies by the weight of the {}", name_of(other)),
+      add(view, fmt::format("B multiplies by the weight of the {}", name_of(other)),
           "other_weight");
   }
   for (const int64_t layer : it.run.weights.layers()) {
     if (layer == it.site.layer) continue;
     for (const View& view : it.run.weights.matrices(layer, projection, out, in))
-      add(view, fmt::format("b multiplies by the weight of layer {}", layer), "other_layer");
+      add(view, fmt::format("B multiplies by the weight of layer {}", layer), "other_layer");
   }
   return guesses;
 }
@@ -312,7 +312,7 @@ std::optional<Explanation> replay_partial_sum(const Case& it) {
         add_bias(made, learnt.form.bias, samples.features, times);
         Explanation found = explain_replay(
             it, samples, learnt.replayed, made,
-            fmt::format("b is the part of rank {} of {}: the sum over ranks is missing", rank,
+            fmt::format("B is the part of rank {} of {}: the sum over ranks is missing", rank,
                         ranks));
         found.parameters = {{"cause", std::string("missing_all_reduce")},
                             {"rank", static_cast<double>(rank)},

@@ -152,7 +152,7 @@ TEST(LinearReplay, NamesAnotherActivation) {
     // Rounding to bf16 hides which GELU it is.
     EXPECT_TRUE(found.text.starts_with("the activation is GELU")) << found.text;
     if (dtype == DType::f32) {
-      EXPECT_EQ(found.text, "the activation is GELU (erf) in b and SiLU in a");
+      EXPECT_EQ(found.text, "the activation is GELU (erf) in B and SiLU in A");
     }
   }
 }
@@ -167,7 +167,7 @@ TEST(LinearReplay, NamesAMissingSumOverRanks) {
       EXPECT_EQ(found.stage, "1_post_attn_pre_resid");
       EXPECT_EQ(found.code, "reduction");
       EXPECT_EQ(found.cause, "missing_all_reduce");
-      EXPECT_EQ(found.text, fmt::format("b is the part of rank 0 of {}: the sum over ranks is "
+      EXPECT_EQ(found.text, fmt::format("B is the part of rank 0 of {}: the sum over ranks is "
                                         "missing",
                                         ranks));
     }
@@ -188,8 +188,8 @@ TEST(LinearReplay, NamesTheBias) {
     for (const DType dtype : kTypes) {
       const Told found = told(mistakes, dtype, 9);
       EXPECT_EQ(found.code, "offset") << name_of(dtype);
-      EXPECT_EQ(found.text, times < 0 ? "b lacks the bias of this projection"
-                                      : "b has the bias of this projection 2 times");
+      EXPECT_EQ(found.text, times < 0 ? "B omits the bias of this projection"
+                                      : "B adds the bias of this projection 2 times");
     }
   }
 }

@@ -70,8 +70,8 @@ TokenView by_tokens(const View& view, const Extent& extent) {
 
 Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t first_token,
                            uint64_t values_max) {
-  if (is_complex(view.dtype)) return Error("complex numbers are not looked into");
-  if (view.parts.empty() && view.elements() > 0) return Error("what was not aligned is not read");
+  if (is_complex(view.dtype)) return Error("complex numbers are not diagnosed");
+  if (view.parts.empty() && view.elements() > 0) return Error("not aligned, so not diagnosed");
   const TokenView source = by_tokens(view, extent);
   const Reader reader = TRY(Reader::open(source.view));
   const uint64_t row_values = std::max<uint64_t>(1, source.batch * source.features);
@@ -84,7 +84,7 @@ Result<Matrix> read_matrix(const View& view, const Extent& extent, uint64_t firs
       std::min(source.tokens - matrix.first_token, std::max<uint64_t>(1, values_max / row_values));
   matrix.whole = matrix.tokens == source.tokens;
   if (source.tokens == 0 || source.features == 0) matrix.tokens = 0;
-  if (source.features > kValuesMax) return Error("too wide to look into");
+  if (source.features > kValuesMax) return Error("too wide to diagnose");
   matrix.values.resize(matrix.rows() * matrix.features);
   const std::size_t run = matrix.tokens * matrix.features;
   for (uint64_t sequence = 0; sequence < matrix.batch && run > 0; ++sequence)

@@ -48,11 +48,11 @@ std::vector<MlpForm> forms_of(bool gated) {
 std::string describe(const MlpForm& b, const MlpForm& a) {
   if (b.swapped != a.swapped)
     return fmt::format(
-        "b computes {0}(up) · gate where a computes {1}(gate) · up: gate and up "
+        "B computes {0}(up) · gate, A computes {1}(gate) · up: gate and up "
         "are swapped",
         b.swapped ? b.activation->name : a.activation->name,
         b.swapped ? a.activation->name : b.activation->name);
-  return fmt::format("the activation is {} in b and {} in a", b.activation->name,
+  return fmt::format("the activation is {} in B and {} in A", b.activation->name,
                      a.activation->name);
 }
 

@@ -88,10 +88,10 @@ void judge_by_noise_run(Site& site) {
 
 void judge_by_model(const Run& run, Site& site, bool clean_inputs) {
   if (site.error > site.budget)
-    site.reason = fmt::format("error {} is more than rounding leaves here ({})",
+    site.reason = fmt::format("relative error {}; rounding explains at most {}",
                               human_number(site.error), human_number(site.budget));
   else if (!blank_tokens(run, site).empty())
-    site.reason = "some of its tokens are left empty";
+    site.reason = "some of its tokens are empty";
   else if (clean_inputs && site.reason.empty())
     site.reason = quiet_reason(site, run.extent);
 }
@@ -106,7 +106,7 @@ bool out_of_usual(const Run& run, const std::map<Role, double>& usual, const Sit
 void judge_by_layers(const Run& run, const std::map<Role, double>& usual, Site& site) {
   if (!site.reason.empty() || site.noise) return;
   if (is_loud(site) && out_of_usual(run, usual, site))
-    site.reason = "its error grows far more than at this step in other layers";
+    site.reason = "its error grows far more than in the same step of other layers";
 }
 
 // What is known of the run before a site, in execution order.
@@ -144,7 +144,7 @@ void judge_by_replay(const Run& run, const std::map<Role, double>& usual, Site& 
   if (*agrees)
     site.reason.clear();
   else if (site.reason.empty())
-    site.reason = "computed again from its own inputs it comes out otherwise";
+    site.reason = "recomputing it from its own inputs gives another result";
 }
 
 // Masks that are added to scores: -inf on one side, on the other a number that softmax makes as
@@ -177,7 +177,7 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
   if (site.aside) {
     site.verdict = Verdict::precision;
     site.created = false;
-    site.note = "B holds another of its tensors under this name; what follows agrees";
+    site.note = "B has another of its tensors under this name; the following steps agree";
     return;
   }
   if (is_judged_before(run, site)) return;
@@ -202,9 +202,9 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
     site.reason = "the two sides have no common layout";
   else if (masks_alike(site))
     site.note =
-        "one side masks with -inf, the other with the lowest number: softmax sees no difference";
+        "one side masks with -inf, the other with the lowest number: the same after softmax";
   else if (site.is_lost())
-    site.reason = finite ? "NaN or infinite from finite inputs" : "NaN or infinite, as its inputs";
+    site.reason = finite ? "NaN or Inf from finite inputs" : "NaN or Inf, like its inputs";
   else if (diff.equal == diff.compared)
     site.reason.clear();
   else if (site.noise)
@@ -219,7 +219,7 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
     forgive_harmless(run, site);
   }
   if (site.reason.empty() && !site.noise && against_weights)
-    site.reason = "its own inputs and the weights give something else";
+    site.reason = "recomputing it from its inputs and the weights gives another result";
   const bool within = site.comparison.status <= Status::close;
   site.verdict = !site.reason.empty() ? Verdict::bug : within ? Verdict::match : Verdict::precision;
   // What is no number is made where all that goes in is one, however far that is off.
@@ -239,7 +239,7 @@ void judge_ends(Run& run) {
     site.verdict = status <= Status::close                  ? Verdict::match
                    : status == Status::different && rounded ? Verdict::precision
                                                             : Verdict::bug;
-    if (site.bug()) site.reason = "beyond what rounding leaves of logits";
+    if (site.bug()) site.reason = "more than rounding explains for logits";
   }
 }
 

@@ -99,10 +99,10 @@ void tell_epsilons(const Case& it, Explanation& result) {
 std::optional<Explanation> faint(const Case& it, Explanation result) {
   const std::optional<double> shrink = shared_shrink(it.a, it.b, it.site.roundoff);
   if (!shrink || it.carried > 0 || it.before > it.floor) return std::nullopt;
-  result.text =
-      fmt::format("all tokens of the norm are {} % {}, features alike: another epsilon ({} in B)",
-                  human_number(100 * std::abs(*shrink)), *shrink > 0 ? "larger" : "smaller",
-                  *shrink > 0 ? "smaller" : "larger");
+  result.text = fmt::format(
+      "all tokens of the norm are {} % {}, the same for every feature: another epsilon ({} in B)",
+      human_number(100 * std::abs(*shrink)), *shrink > 0 ? "larger" : "smaller",
+      *shrink > 0 ? "smaller" : "larger");
   result.parameters = {{"factor", 1 + *shrink}};
   result.settled = true;
   result.confidence = 0.8;

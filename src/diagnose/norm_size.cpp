@@ -70,10 +70,9 @@ std::optional<NormMistake> wrong_weight(const Case& it, const NormGain& stored, 
     const Deficit after = deficit_of(it.b, in_way(stored, way));
     if (&way == &of_a || !(after.size() < std::min(kUnit, kClearlyBetter * before.size())))
       continue;
-    return NormMistake{
-        &diagnoses::norm_weight,
-        told(fmt::format("b multiplies by {} where a multiplies by {}", way.text, of_a.text),
-             before.size(), after.size())};
+    return NormMistake{&diagnoses::norm_weight,
+                       told(fmt::format("B multiplies by {}, A by {}", way.text, of_a.text),
+                            before.size(), after.size())};
   }
   return std::nullopt;
 }
@@ -92,11 +91,10 @@ std::optional<NormMistake> wrong_factor(const Deficit& a, const Deficit& b, doub
   if (b.deviation <= kAllAlike * std::abs(b.mean)) {
     if (std::abs(apart) <= roundoff) return std::nullopt;
     const double factor = std::sqrt((1 - b.mean) / (1 - a.mean));
-    NormMistake scaled{
-        &diagnoses::scale,
-        told(fmt::format("b = {} × a, whatever came in: the size of a norm is its own",
-                         human_number(factor)),
-             before, b.deviation / 2)};
+    NormMistake scaled{&diagnoses::scale,
+                       told(fmt::format("B = {} × A, whatever its inputs: a norm sets its own size",
+                                        human_number(factor)),
+                            before, b.deviation / 2)};
     scaled.explanation.parameters = {{"factor", factor}};
     return scaled;
   }
@@ -105,7 +103,7 @@ std::optional<NormMistake> wrong_factor(const Deficit& a, const Deficit& b, doub
   return NormMistake{
       &diagnoses::norm_epsilon,
       told(fmt::format("the tokens of the norm are {} % {} than its weight makes them, each by a "
-                       "factor of its own: another epsilon ({} in b)",
+                       "factor of its own: another epsilon ({} in B)",
                        human_number(50 * std::abs(apart)), larger ? "smaller" : "larger",
                        larger ? "larger" : "smaller"),
            before, noise / 2)};

@@ -81,12 +81,11 @@ std::string what_happened(const Case& it) {
   const Matrix more =
       filled(it.a, [&](uint64_t r, uint64_t i) { return it.b.row(r)[i] - it.a.row(r)[i]; });
   const bool unit_b = unit_tokens(it.b), unit_a = unit_tokens(it.a);
-  if (unit_b && !unit_a) return "b leaves the weight of the norm out";
-  if (unit_a && !unit_b) return "b multiplies by a weight that a does not have";
+  if (unit_b && !unit_a) return "B omits the weight of the norm";
+  if (unit_a && !unit_b) return "B multiplies by a weight that A does not have";
   if (unit_tokens(more))
-    return factor_between(it.a.values, it.b.values) > 1
-               ? "b multiplies by 1 + w where a multiplies by w"
-               : "b multiplies by w where a multiplies by 1 + w";
+    return factor_between(it.a.values, it.b.values) > 1 ? "B multiplies by 1 + w, A by w"
+                                                        : "B multiplies by w, A by 1 + w";
   return "each feature is off by a factor of its own: another weight of the norm";
 }
 
@@ -115,15 +114,15 @@ std::optional<Explanation> of_heads(const Case& it) {
   const Rotation &a = it.rotary->a, &b = it.rotary->b;
   if (!a.form.normed && !b.form.normed) return std::nullopt;
   if (!it.rotary->same_norm())
-    return explain_rotation(it, b.form.normed ? "b normalises each head before RoPE, and a not"
-                                              : "b leaves out the norm of each head before RoPE");
+    return explain_rotation(it, b.form.normed ? "B normalizes each head before RoPE and A does not"
+                                              : "B omits the norm of each head before RoPE");
   const double apart = distance(a.weight, b.weight) / std::max(norm(a.weight), 1e-30);
   if (apart < std::max(kWeightOff, kWeightRoundoffs * it.site.roundoff)) return std::nullopt;
   const std::vector<double> ones(b.weight.size(), 1);
   const bool left_out = distance(b.weight, ones) / norm(ones) < kWeightOff;
   Explanation result =
-      explain_rotation(it, left_out ? "b leaves out the weight of the norm of each head"
-                                    : "the norm of each head has another weight");
+      explain_rotation(it, left_out ? "B omits the weight of the norm of each head"
+                                    : "the norm of each head has a different weight");
   result.parameters = {{"weight_apart", apart}};
   return result;
 }

@@ -55,8 +55,8 @@ void name_bias(const Case& it, const std::vector<double>& shift, Explanation& re
   for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= times * bias[i];
   if (norm(rest) > kBiasTolerance * norm(shift)) return;
   result.text = times == -1
-                    ? "b lacks the bias of this projection"
-                    : fmt::format("b has the bias of this projection {:.0f} times", times + 1);
+                    ? "B omits the bias of this projection"
+                    : fmt::format("B adds the bias of this projection {:.0f} times", times + 1);
   result.parameters.push_back({"bias_times", times + 1});
 }
 
@@ -73,7 +73,7 @@ std::optional<Explanation> examine(const Case& it) {
   if (it.a.values.size() < kPointsMin) return std::nullopt;
   const auto all = [](uint64_t, uint64_t) { return uint64_t{0}; };
   Explanation one = fit(it, mean_gap(it, 1, all), all);
-  one.text = fmt::format("b = a + {}", human_number(std::get<double>(one.parameters[0].value)));
+  one.text = fmt::format("B = A + {}", human_number(std::get<double>(one.parameters[0].value)));
   if (accepted(it, one) || it.a.rows() < kPointsMin) return one;
   if (is_factor(it)) return std::nullopt;
   const auto by_feature = [](uint64_t, uint64_t i) { return i; };
@@ -95,7 +95,7 @@ std::optional<Explanation> examine(const Case& it) {
 
 constinit const Diagnosis diagnoses::offset = {
     .code = "offset",
-    .question = "Is b a plus something constant along an axis?",
+    .question = "Is B = A plus a constant along an axis?",
     .explains = "a bias missing, doubled, or added once for each rank",
     .examine = examine,
 };

@@ -56,7 +56,7 @@ std::optional<Explanation> examine(const Case& it) {
   result.parameters = {{"step", std::string(name_of(it.site.role))}};
   if (const auto step = learn_activation(it.run, it.site); step && !step->same) {
     result.confidence = 0.95;
-    result.text = fmt::format("b applies {} where a applies {}", step->of_b, step->of_a);
+    result.text = fmt::format("B applies {}, A applies {}", step->of_b, step->of_a);
     result.parameters.push_back({"function_a", std::string(step->of_a)});
     result.parameters.push_back({"function_b", std::string(step->of_b)});
   }

@@ -32,7 +32,7 @@ bool same_values(const View& x, const View& y, const Extent& extent) {
 
 Explanation held_as(const Site& other) {
   Explanation result;
-  result.text = fmt::format("b holds the same as '{}', and a does not", other.b.name);
+  result.text = fmt::format("B equals '{}', and A does not", other.b.name);
   result.parameters = {{"tensor", other.b.name}};
   if (other.layer) result.parameters.push_back({"layer", double(*other.layer)});
   result.settled = true;
@@ -59,7 +59,7 @@ std::optional<Explanation> examine(const Case& it) {
   Result<Matrix> other = read_matrix(nearest->views.a, it.run.extent, it.a.first_token);
   if (!other.ok() || other.value().values.size() != it.b.values.size()) return std::nullopt;
   Explanation result = explained_by(it, std::move(other).value());
-  result.text = fmt::format("b is another tensor of a: '{}'", nearest->a.name);
+  result.text = fmt::format("B is another tensor of A: '{}'", nearest->a.name);
   result.parameters = {{"tensor", nearest->a.name}};
   if (nearest->layer) result.parameters.push_back({"layer", double(*nearest->layer)});
   return result;
@@ -69,7 +69,7 @@ std::optional<Explanation> examine(const Case& it) {
 
 constinit const Diagnosis diagnoses::other_tensor = {
     .code = "other_tensor",
-    .question = "Is b another tensor of a?",
+    .question = "Is B another tensor of A?",
     .explains = "a wrong layer index, an overwritten or stale buffer, two outputs mixed up",
     .examine = examine,
 };

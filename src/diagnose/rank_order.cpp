@@ -7,6 +7,7 @@
 
 #include "align/evidence.h"
 #include "align/view.h"
+#include "base/side.h"
 #include "diagnose/fit.h"
 
 namespace tensordiff {
@@ -66,9 +67,9 @@ std::optional<Explanation> on_side(const Case& it, char side) {
   Explanation found;
   found.after = distance(put_right.value().values, other.values) / it.norm_a;
   found.text = fmt::format(
-      "the ranks of {} hold other pieces than theirs: [{}] where [{}] belong, and put together in "
-      "that order they fit",
-      side, fmt::join(dealt.piece_of, ", "), fmt::join(expected, ", "));
+      "the ranks of {} are in the wrong order: they hold the pieces [{}], not [{}]; in that order "
+      "they match",
+      capital(side), fmt::join(dealt.piece_of, ", "), fmt::join(expected, ", "));
   found.parameters = {{"ranks", static_cast<double>(ranks)}, {"source", dealt.piece_of}};
   return found;
 }

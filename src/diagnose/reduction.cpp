@@ -32,7 +32,7 @@ std::optional<Explanation> same_shard(const Case& it) {
     if (!map) continue;
     Explanation found = explained_by(it, rearranged(it.a, *map));
     found.text =
-        fmt::format("all {} blocks of b are block {} of a: every rank holds the same shard", ranks,
+        fmt::format("all {} blocks of B are block {} of A: every rank holds the same shard", ranks,
                     map->source[0]);
     found.parameters = {{"cause", std::string("same_shard")},
                         {"ranks", static_cast<double>(ranks)},
@@ -50,7 +50,7 @@ std::optional<Explanation> unsummed(const Case& it) {
   if (sum == it.site.views.steps.end() || !it.site.bug()) return std::nullopt;
   Explanation result;
   result.text = fmt::format(
-      "each of the {} ranks of b holds a part, and only their sum is a: the sum over ranks is "
+      "each of the {} ranks of B holds a part, and only their sum is A: the sum over ranks is "
       "missing",
       sum->argument[0]);
   result.parameters = {{"cause", std::string("missing_all_reduce")},
@@ -68,8 +68,8 @@ std::optional<Explanation> summed_again(const Case& it) {
   const double times = twice ? ranks : 1 / ranks;
   Explanation result = explained_by(
       it, filled(it.a, [&](uint64_t row, uint64_t i) { return times * it.a.row(row)[i]; }));
-  result.text = twice ? fmt::format("b is {0:.0f} times a over {0:.0f} ranks: summed twice", ranks)
-                      : fmt::format("b is a / {:.0f}: averaged over ranks, not summed", ranks);
+  result.text = twice ? fmt::format("B = {0:.0f} × A over {0:.0f} ranks: summed twice", ranks)
+                      : fmt::format("B = A / {:.0f}: averaged over ranks, not summed", ranks);
   result.parameters = {{"cause", std::string(twice ? "double_all_reduce" : "averaged")},
                        {"ranks", ranks}};
   return result;
@@ -90,7 +90,7 @@ std::optional<Explanation> bias_of_each_rank(const Case& it) {
                                       return it.a.row(row)[i] + times * bias[i];
                                     }));
   result.text = fmt::format(
-      "b has the bias {0:.0f} times: added on each of {0:.0f} ranks, or "
+      "B has the bias {0:.0f} times: added on each of {0:.0f} ranks, or "
       "before the sum over them",
       times + 1);
   result.parameters = {{"cause", std::string("bias_per_rank")}, {"ranks", times + 1}};

@@ -21,12 +21,21 @@ namespace {
 constexpr double kElementsMax = 0.05;  // Share of scattered elements that is still "a few".
 constexpr std::size_t kNamedMax = 3;   // Elements that a sentence gives the places of.
 
+enum class Along { sequences, rows, heads, features };
+
 struct Slices {
-  std::string_view noun;  // Of more than one.
+  Along along;
   uint64_t count;
   std::function<uint64_t(uint64_t row, uint64_t column)> of;
   uint64_t first = 0;  // The number of the first one, of more than were read.
 };
+
+// Of more than one. A row of activations is a token.
+std::string_view noun_of(const Case& it, Along along) {
+  constexpr std::string_view kNouns[] = {"sequences", "rows", "heads", "features"};
+  if (along == Along::rows && it.run.activations) return "tokens";
+  return kNouns[static_cast<std::size_t>(along)];
+}
 
 struct Bad {
   std::vector<uint64_t> slices;
@@ -96,26 +105,27 @@ std::string part_text(const Case& it) {
   if (it.a.whole) return "";
   const uint64_t rows = tokens_of_all(it);
   const uint64_t first = it.a.first_token;
-  return fmt::format(", as far as it was looked at ({} {}–{} of {})",
+  return fmt::format(", in the part examined ({} {}–{} of {})",
                      it.run.activations ? "tokens" : "rows", first, first + it.a.tokens - 1, rows);
 }
 
 // Whether as many elements of the whole tensor differ as these features have.
 bool fill_all(const Case& it, const Slices& way, const Bad& bad) {
   const Diff& diff = it.site.comparison.diff;
-  return way.noun == "features" && diff.compared - diff.equal + diff.nonfinite_mismatch ==
-                                       bad.slices.size() * it.a.batch * tokens_of_all(it);
+  return way.along == Along::features && diff.compared - diff.equal + diff.nonfinite_mismatch ==
+                                             bad.slices.size() * it.a.batch * tokens_of_all(it);
 }
 
 std::optional<Explanation> within(const Case& it, const Slices& way) {
   if (way.count < 2) return std::nullopt;
   Bad bad = bad_slices(it, way);
   if (bad.slices.empty() || 2 * bad.slices.size() > way.count) return std::nullopt;
-  const bool of_tokens = way.count == it.a.tokens && way.noun != "features";
-  std::string where = slices_text(way.noun, bad.slices, of_tokens ? tokens_of_all(it) : way.count);
+  const bool of_tokens = way.count == it.a.tokens && way.along != Along::features;
+  const std::string_view noun = noun_of(it, way.along);
+  std::string where = slices_text(noun, bad.slices, of_tokens ? tokens_of_all(it) : way.count);
   if (bad.zero_in_b) where += ", where B is zero";
   if (!fill_all(it, way, bad)) where += part_text(it);
-  Explanation result = confined_to(way.noun, std::move(where), std::move(bad.slices));
+  Explanation result = confined_to(noun, std::move(where), std::move(bad.slices));
   result.after = bad.after;
   return result;
 }
@@ -150,11 +160,10 @@ std::optional<Explanation> within_all(const Case& it, const BeyondTokens& all) {
   const uint64_t tokens = all.tokens, features = all.features;
   const uint64_t heads = std::max<uint64_t>(1, all.heads);
   const Slices ways[] = {
-      {"sequences", all.batch, [&](uint64_t row, uint64_t) { return row / tokens; }},
-      {it.run.activations ? "tokens" : "rows", tokens,
-       [&](uint64_t row, uint64_t) { return row % tokens; }},
-      {"heads", heads, [&](uint64_t, uint64_t i) { return i * heads / features; }},
-      {"features", features, [](uint64_t, uint64_t i) { return i; }},
+      {Along::sequences, all.batch, [&](uint64_t row, uint64_t) { return row / tokens; }},
+      {Along::rows, tokens, [&](uint64_t row, uint64_t) { return row % tokens; }},
+      {Along::heads, heads, [&](uint64_t, uint64_t i) { return i * heads / features; }},
+      {Along::features, features, [](uint64_t, uint64_t i) { return i; }},
   };
   for (const Slices& way : ways) {
     // What was not read is known by its rows only.
@@ -167,8 +176,9 @@ std::optional<Explanation> within_all(const Case& it, const BeyondTokens& all) {
     for (uint64_t slice = 0; slice < way.count; ++slice)
       if (bad[slice]) slices.push_back(slice);
     if (slices.empty() || 2 * slices.size() > way.count) continue;
-    std::string where = slices_text(way.noun, slices, way.count);
-    return confined_to(way.noun, std::move(where), std::move(slices));
+    const std::string_view noun = noun_of(it, way.along);
+    std::string where = slices_text(noun, slices, way.count);
+    return confined_to(noun, std::move(where), std::move(slices));
   }
   return std::nullopt;
 }
@@ -214,11 +224,10 @@ std::optional<Explanation> examine(const Case& it) {
   const uint64_t tokens = it.a.tokens, features = it.a.features;
   const uint64_t heads = std::max<uint64_t>(1, it.a.heads);
   const Slices ways[] = {
-      {"sequences", it.a.batch, [&](uint64_t row, uint64_t) { return row / tokens; }},
-      {it.run.activations ? "tokens" : "rows", tokens,
-       [&](uint64_t row, uint64_t) { return row % tokens; }, it.a.first_token},
-      {"heads", heads, [&](uint64_t, uint64_t i) { return i * heads / features; }},
-      {"features", features, [](uint64_t, uint64_t i) { return i; }},
+      {Along::sequences, it.a.batch, [&](uint64_t row, uint64_t) { return row / tokens; }},
+      {Along::rows, tokens, [&](uint64_t row, uint64_t) { return row % tokens; }, it.a.first_token},
+      {Along::heads, heads, [&](uint64_t, uint64_t i) { return i * heads / features; }},
+      {Along::features, features, [](uint64_t, uint64_t i) { return i; }},
   };
   std::optional<Explanation> best;
   for (const Slices& way : ways) {

@@ -35,7 +35,7 @@ bool may_be_summed(const Case& it, const Site& other) {
 }
 
 std::string alone_text(const Case& it) {
-  return fmt::format("b normalises the {} alone: the residual sum is left out",
+  return fmt::format("B normalizes the {} alone: the residual sum is missing",
                      it.site.role == Role::mlp_norm ? "attention output" : "MLP output");
 }
 
@@ -115,8 +115,8 @@ std::optional<Explanation> examine(const Case& it) {
                                        return it.a.row(row)[i] + times * x.value().row(row)[i];
                                      }));
     if (best && found.after >= best->after) continue;
-    found.text = times == -1 ? fmt::format("b is a without '{}': a sum left out", other.a.name)
-                             : fmt::format("b is a {} {:.0f} × '{}': a sum made too often",
+    found.text = times == -1 ? fmt::format("B is A without '{}': a missing sum", other.a.name)
+                             : fmt::format("B = A {} {:.0f} × '{}': added too often",
                                            times > 0 ? "+" : "−", std::abs(times), other.a.name);
     found.parameters = {{"tensor", other.a.name}, {"factor", times}};
     best = std::move(found);
@@ -128,7 +128,7 @@ std::optional<Explanation> examine(const Case& it) {
 
 constinit const Diagnosis diagnoses::residual_missing = {
     .code = "residual_missing",
-    .question = "Does b lack a tensor that a adds, or add it twice?",
+    .question = "Does B omit a tensor that A adds, or add it twice?",
     .explains = "a residual connection left out, or added once for each rank",
     .examine = examine,
 };

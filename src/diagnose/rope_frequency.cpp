@@ -52,18 +52,18 @@ bool stands_still(const Rotation& rotation) {
 }
 
 std::string describe(const Rotation& a, const Rotation& b) {
-  if (stands_still(b)) return "b does not rotate at all";
-  if (stands_still(a)) return "b rotates, and a does not";
+  if (stands_still(b)) return "B does not rotate at all";
+  if (stands_still(a)) return "B rotates and A does not";
   if (a.form.turned != b.form.turned)
-    return fmt::format("RoPE turns {} features of each head in b and {} in a", b.form.turned,
+    return fmt::format("RoPE turns {} features of each head in B and {} in A", b.form.turned,
                        a.form.turned);
   const double ratio = b.frequency(0) / a.frequency(0);
   bool constant = true;
   for (uint64_t pair = 0; pair < a.form.pairs() / 2; ++pair)
     constant = constant && near(b.frequency(pair), ratio * a.frequency(pair), 0.02);
-  if (constant && near(ratio, -1, 0.02)) return "RoPE turns the other way in b";
-  if (constant) return fmt::format("RoPE turns {} times as fast in b", human_number(ratio));
-  return fmt::format("RoPE has base {} in b and {} in a", human_number(base_of(b)),
+  if (constant && near(ratio, -1, 0.02)) return "RoPE turns the other way in B";
+  if (constant) return fmt::format("RoPE turns {} times as fast in B", human_number(ratio));
+  return fmt::format("RoPE has base {} in B and {} in A", human_number(base_of(b)),
                      human_number(base_of(a)));
 }
 

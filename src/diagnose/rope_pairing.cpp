@@ -19,7 +19,7 @@ std::optional<Explanation> examine(const Case& it) {
   if (!it.rotary || it.rotary->same_pairing()) return std::nullopt;
   const Rotation &a = it.rotary->a, &b = it.rotary->b;
   Explanation result =
-      explain_rotation(it, fmt::format("RoPE turns pairs {} in b and {} in a",
+      explain_rotation(it, fmt::format("RoPE turns pairs {} in B and {} in A",
                                        name_of(b.form.pairing), name_of(a.form.pairing)));
   result.parameters = {{"a", std::string(name_of(a.form.pairing))},
                        {"b", std::string(name_of(b.form.pairing))},

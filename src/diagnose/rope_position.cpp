@@ -69,7 +69,7 @@ std::optional<Explanation> examine(const Case& it) {
   }
   if (best == 0) return std::nullopt;
   Explanation result = explain_rotation(
-      it, fmt::format("RoPE of b is {} position{} {} a's", std::abs(best),
+      it, fmt::format("B's RoPE is {} position{} {} A's", std::abs(best),
                       std::abs(best) == 1 ? "" : "s", best > 0 ? "ahead of" : "behind"));
   result.parameters = {{"offset", static_cast<double>(best)}};
   return result;

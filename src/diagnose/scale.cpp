@@ -79,7 +79,7 @@ std::optional<Explanation> fit_slices(const Case& it, const Slices& slices) {
                                       return factors[slices.of(it.a, row, i)] * it.a.row(row)[i];
                                     }));
   const auto [least, most] = std::ranges::minmax(factors);
-  result.text = fmt::format("b is a times a factor for each {}, {} to {}", slices.noun,
+  result.text = fmt::format("B is A times a factor for each {}, {} to {}", slices.noun,
                             human_number(least), human_number(most));
   result.parameters = {
       {"per", std::string(slices.noun)}, {"factor_min", least}, {"factor_max", most}};
@@ -94,8 +94,8 @@ std::optional<Explanation> fit_global(const Case& it) {
   const double tolerance = std::max(1e-6, std::min(0.01, it.site.roundoff * 4));
   const std::string text = factor_text(factor, named_sizes(it), tolerance);
   result.text = near(factor, -1, tolerance)
-                    ? "b = −a"
-                    : fmt::format("b = {} × a{}", human_number(factor),
+                    ? "B = −A"
+                    : fmt::format("B = {} × A{}", human_number(factor),
                                   text.substr(std::min(text.find(' '), text.size())));
   if (it.site.role == Role::logits && factor > 0)
     result.text += fmt::format(": a temperature of {}", human_number(1 / factor));
@@ -134,7 +134,7 @@ std::optional<Explanation> examine(const Case& it) {
 
 constinit const Diagnosis diagnoses::scale = {
     .code = "scale",
-    .question = "Is b a times a factor?",
+    .question = "Is B a multiple of A?",
     .explains = "a factor missing, doubled or inverted; a sign; a dequantization scale",
     .examine = examine,
 };

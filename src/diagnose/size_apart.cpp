@@ -77,7 +77,7 @@ std::optional<Explanation> size_apart(const Case& it) {
   if (!may_be_apart(it.run, it.site) || !is_of_all_tokens(it, growth)) return std::nullopt;
   Explanation result;
   const double factor = std::exp(growth);
-  result.text = fmt::format("b is {} times as large as a, and in no other layer",
+  result.text = fmt::format("B is {} times as large as A in this layer only",
                             human_number(std::round(factor * 100) / 100));
   result.parameters = {{"factor", factor}};
   result.after = it.before;

@@ -72,7 +72,7 @@ std::optional<Explanation> examine(const Case& it) {
   const Overlap overlap = shifted_by(it, best, 1);
   Explanation result;
   result.after = overlap.left;
-  result.text = fmt::format("token t of b is token t {} {} of a{}", best > 0 ? "−" : "+",
+  result.text = fmt::format("token t of B is token t {} {} of A{}", best > 0 ? "−" : "+",
                             std::abs(best), overlap.wraps ? ", and the ends wrap around" : "");
   result.parameters = {{"shift", static_cast<double>(best)},
                        {"wraps", std::string(overlap.wraps ? "yes" : "no")}};
@@ -84,7 +84,7 @@ std::optional<Explanation> examine(const Case& it) {
 
 constinit const Diagnosis diagnoses::token_shift = {
     .code = "token_shift",
-    .question = "Are the tokens of b those of a, shifted?",
+    .question = "Are B's tokens those of A, shifted?",
     .explains = "an off-by-one in positions or in the slots of a cache",
     .examine = examine,
 };

@@ -92,6 +92,36 @@ TEST(Arrange, OfASharedRotaryOnlyTheLastLayerIsKept) {
   EXPECT_NE(find(catalog, "model.layers.1.self_attn.k_rope"), nullptr);
 }
 
+// It is compared behind the projections of its layer, not where the hook wrote it.
+TEST(Arrange, ASharedRotaryStandsInItsLayer) {
+  std::vector<Tensor> tensors;
+  const auto add = [&](const char* name) { tensors.push_back(rows(name, {1})); };
+  add("model.layers.0.input_layernorm"), add("model.layers.0.self_attn.qkv_proj");
+  add("model.layers.0.self_attn.rotary_emb.0"), add("model.layers.0.self_attn.rotary_emb.1");
+  add("model.layers.1.self_attn.rotary_emb.0"), add("model.layers.1.self_attn.rotary_emb.1");
+  add("model.layers.1.input_layernorm"), add("model.layers.1.self_attn.qkv_proj");
+  add("model.layers.1.self_attn.o_proj");
+  const Texts names = names_in(arranged(std::move(tensors)));
+  ASSERT_EQ(names.size(), 7u);
+  EXPECT_EQ(names[3], "model.layers.1.self_attn.qkv_proj");
+  EXPECT_EQ(names[4], "model.layers.1.self_attn.rotary_emb.0 as model.layers.1.self_attn.q_rope");
+  EXPECT_EQ(names[6], "model.layers.1.self_attn.o_proj");
+}
+
+// Modules of Hugging Face give cosines and sines, those of engines query and key.
+TEST(Arrange, CosinesAndSinesAreNoQueries) {
+  const Catalog catalog =
+      arranged({rows("model.layers.0.input_layernorm", {1, 1}),
+                rows("model.layers.0.self_attn.rotary_emb.0", {0.6F, 1}),
+                rows("model.layers.0.self_attn.rotary_emb.1", {0.8F, 0}),
+                rows("model.rotary_emb.0", {1, 0}), rows("model.rotary_emb.1", {0, 1})});
+  EXPECT_EQ(names_in(catalog),
+            (Texts{"model.layers.0.input_layernorm",
+                   "model.layers.0.self_attn.rotary_emb.0 as model.layers.0.rotary_cos",
+                   "model.layers.0.self_attn.rotary_emb.1 as model.layers.0.rotary_sin",
+                   "model.rotary_emb.0 as rotary_cos", "model.rotary_emb.1 as rotary_sin"}));
+}
+
 TEST(Arrange, PassesAreJoinedAlongTheirTokens) {
   const auto pass = [](int number, const Rows& values, const std::vector<int64_t>& positions) {
     const std::string start = fmt::format("Pass{:05d}.model.", number);

@@ -70,7 +70,8 @@ Dump read(const Catalog& catalog) {
     has_begun = has_begun || is_of_pass(name->path);
     if (!has_begun && record.pass > 0 && record.fact == RunFact::none) --record.pass;
     std::string_view path = name->path;
-    if (const auto output = take_output(path); output && read_place(path).known) {
+    if (const auto output = take_output(path);
+        output && (read_place(path).known || is_rope_module(path))) {
       record.output = *output;
       record.path = path;
     }

@@ -50,6 +50,11 @@ RunFact fact_in(const Tensor& tensor, std::string_view path) {
   return found == std::end(kFacts) ? RunFact::none : found->fact;
 }
 
+bool is_rope_module(std::string_view path) {
+  const std::string_view last = path.substr(path.rfind('.') + 1);
+  return last == "rotary_emb" || last == "rope" || last == "rotary";
+}
+
 std::optional<int32_t> take_output(std::string_view& path) {
   const std::size_t dot = path.rfind('.');
   if (dot == std::string_view::npos || dot == 0) return std::nullopt;

@@ -25,6 +25,9 @@ RunFact fact_in(const Tensor& tensor, std::string_view path);
 // "model.norm.1" is the second output of model.norm: cuts the number off where it is one.
 std::optional<int32_t> take_output(std::string_view& path);
 
+// Whether a path is that of a module that computes or applies RoPE: "self_attn.rotary_emb".
+bool is_rope_module(std::string_view path);
+
 // Whether at least half of the names of a catalog, and three of them, are of a kind.
 template <class Is>
 bool mostly(const Catalog& catalog, const Is& is) {

@@ -74,7 +74,7 @@ bool recognises(const Catalog& catalog) {
 }
 
 std::string path_of(int32_t index, int32_t last) {
-  return index == 0      ? "model.embed_tokens"
+  return index == 0      ? "model.layers.0.resid_pre"  // Behind positions and scales.
          : index == last ? "model.norm"
                          : fmt::format("model.layers.{}", index - 1);
 }

@@ -138,6 +138,32 @@ const std::vector<Grammar>& grammars() {
         "model.layers.0.input_layernorm", "model.layers.0.self_attn.q_proj",
         "model.layers.0.self_attn.attn", "model.layers.0.resid_mid", "model.layers.0.mlp.gate_proj",
         "model.layers.0.mlp.gated", "model.layers.0", "logits"}},
+      {layouts::onnx_values,  // Node dumps: the name of the file, then that of the value.
+       {"_model_layers_0_mlp_up_proj_MatMul_output_0_rank_1./model/layers.0/mlp/up_proj/"
+        "MatMul_output_0",
+        "_model_norm_Mul_output_0_default_rank_0./model/norm/Mul_output_0",
+        "_model_norm_Pow_output_0./model/norm/Pow_output_0"},
+       {"model.layers.0.mlp.up_proj rank 1", "model.norm rank 0", "/model/norm/Pow_output_0"}},
+      {layouts::llama_cpp,  // A log has a name as often as it is computed.
+       {"Qcur-0", "Qcur-0@1", "Qcur-0@2", "Vcur-0", "Vcur-0@1", "l_out-0"},
+       {"layers.0.self_attn.q_proj", "Qcur-0@1", "layers.0.self_attn.q_rope",
+        "layers.0.self_attn.v_proj", "Vcur-0", "l_out-0"}},
+      {layouts::module_hooks,  // Modules with parts were hooked: two numbers are two outputs.
+       {"model.layers.0.input_layernorm", "model.layers.0.self_attn.q_proj",
+        "model.layers.0.self_attn.o_proj", "model.layers.0.self_attn",
+        "model.layers.0.block_sparse_moe.gate", "model.layers.0.block_sparse_moe.0",
+        "model.layers.0.block_sparse_moe.1", "model.layers.0"},
+       {"model.layers.0.input_layernorm", "model.layers.0.self_attn.q_proj",
+        "model.layers.0.self_attn.o_proj", "model.layers.0.self_attn",
+        "model.layers.0.block_sparse_moe.gate", "model.layers.0.block_sparse_moe output 0",
+        "model.layers.0.block_sparse_moe output 1", "model.layers.0"}},
+      {layouts::transformer_engine,  // Statistics that are logged in place of tensors.
+       {"nvdlfw_inspect_globalrank-1/iter_000002/decoder.layers.3.mlp.linear_fc2_activation"
+        ".statistics",
+        "iter_000002/decoder.layers.3.mlp.linear_fc2_output.statistics",
+        "iter_000002/decoder.layers.3.mlp.linear_fc1_weight.statistics"},
+       {"layers.3.mlp.gated pass 2 rank 1", "decoder.layers.3.mlp.linear_fc2 pass 2",
+        "decoder.layers.3.mlp.linear_fc1.weight pass 2"}},
       {layouts::flax,
        {"intermediates.layers_0.mlp.__call__.0", "layers_0.mlp.__call__.1",
         "intermediates.layers_0.attention.__call__.0.1"},
@@ -181,7 +207,7 @@ TEST(Layouts, HiddenStatesAreStreamsAndTheLastIsNormed) {
     catalog.tensors.push_back({name, noise_view({1, 4, 8}, 1), ""});
   EXPECT_EQ(recognised(catalog), &layouts::hidden_states);
   EXPECT_EQ(told(layouts::hidden_states, catalog),
-            (Texts{"model.embed_tokens", "model.layers.0", "model.norm"}));
+            (Texts{"model.layers.0.resid_pre", "model.layers.0", "model.norm"}));
 }
 
 // Stacked by Hugging Face, and by vLLM's connector.
@@ -190,7 +216,7 @@ TEST(Layouts, StackedHiddenStatesAreOneForEachLayer) {
   stacked.tensors.push_back({"hidden_states", noise_view({3, 1, 4, 8}, 1), ""});
   EXPECT_EQ(recognised(stacked), &layouts::hidden_states);
   EXPECT_EQ(told(layouts::hidden_states, stacked),
-            (Texts{"model.embed_tokens", "model.layers.0", "model.norm"}));
+            (Texts{"model.layers.0.resid_pre", "model.layers.0", "model.norm"}));
   Catalog connector;
   connector.tensors.push_back({"hidden_states", noise_view({4, 2, 8}, 1), ""});
   connector.tensors.push_back(integers("token_ids", 4));

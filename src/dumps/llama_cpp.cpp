@@ -1,6 +1,7 @@
 // Tensors of llama.cpp's graph by their names, {name}-{layer}: "attn_norm-3", "result_output".
 //
-// Of several tensors under one name the last is kept: Qcur and Kcur are behind RoPE. Llama's rows
+// Of several tensors under one name ("Qcur-0@1" in a log) the last counts: Qcur and Kcur are behind
+// RoPE, and the first of them are the projections. Llama's rows
 // of these are in the order of GGUF, two that are rotated together side by side. In the last layer
 // only rows of tokens that have an output are kept from ffn_inp on: of a prompt the last.
 
@@ -22,9 +23,17 @@ constexpr std::array<std::string_view, 24> kNames = {
 
 struct GraphName {
   std::string_view name, layer;
+  int32_t call = 0;  // Which of those under one name.
 };
 
 GraphName parse(std::string_view name) {
+  const std::size_t at = name.rfind('@');
+  if (at != std::string_view::npos)
+    if (const auto call = whole_number(name.substr(at + 1))) {
+      GraphName found = parse(name.substr(0, at));
+      found.call = *call;
+      return found;
+    }
   const std::size_t dash = name.rfind('-');
   if (dash == std::string_view::npos || !whole_number(name.substr(dash + 1))) return {name, {}};
   return {name.substr(0, dash), name.substr(dash + 1)};
@@ -55,15 +64,29 @@ Dump read(const Catalog& catalog) {
       {"Kcur", "self_attn.k_rope"},
       {"ffn_moe_out", "mlp"},
       {"ffn_moe_logits", "mlp.router"}};
+  static constexpr std::pair<std::string_view, std::string_view> kProjections[] = {
+      {"Qcur", "self_attn.q_proj"}, {"Kcur", "self_attn.k_proj"}, {"Vcur", "self_attn.v_proj"}};
   Dump dump;
+  std::map<std::pair<std::string_view, std::string_view>, int32_t> calls;  // The last of each.
+  for (const Tensor& tensor : catalog.tensors) {
+    const GraphName parts = parse(tensor.name);
+    int32_t& last = calls[{parts.name, parts.layer}];
+    last = std::max(last, parts.call);
+  }
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
     const std::string& name = catalog.tensors[i].name;
     const GraphName parts = parse(name);
     Record record{.tensor = i, .path = name, .name = name};
     record.order = order_of(parts, i);
-    for (const auto& [from, to] : kMeanings)
-      if (parts.name == from && !parts.layer.empty())
-        record.path = "layers." + std::string(parts.layer) + "." + std::string(to);
+    const bool last = parts.call == calls[{parts.name, parts.layer}];
+    if (last && parts.call > 0) record.path = name.substr(0, name.rfind('@'));
+    const auto mean = [&](const auto& meanings) {
+      for (const auto& [from, to] : meanings)
+        if (parts.name == from && !parts.layer.empty())
+          record.path = "layers." + std::string(parts.layer) + "." + std::string(to);
+    };
+    if (last) mean(kMeanings);
+    if (!last && parts.call == 0) mean(kProjections);
     dump.records.push_back(std::move(record));
   }
   return dump;

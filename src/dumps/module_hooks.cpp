@@ -3,7 +3,8 @@
 //
 // A number behind a path may also be the name of a module ("mlp.0" of a Sequential). It is an
 // output where the path is a layer, a norm, attention or RoPE by its name, and has no tensor
-// itself.
+// itself; or where modules that contain others were hooked, and this one has no tensor itself:
+// "block_sparse_moe.0" and ".1" are then the output of a mixture of experts and its router's.
 //
 // nnsight and others write what was asked of a module: "model.layers.3.output", also with a number
 // behind it. Where most names have that, the module is what stands before; BERT has a few modules
@@ -23,7 +24,7 @@ namespace {
 
 bool gives_tuples(std::string_view path) {
   const Place place = read_place(path);
-  if (path.ends_with(".rotary_emb")) return place.layer >= 0;
+  if (is_rope_module(path)) return true;
   if (!place.known || place.parameter != Param::none || place.expert == Place::kAll) return false;
   return place.step == Role::layer_output || place.step == Role::attention || is_norm(place.step);
 }
@@ -54,6 +55,11 @@ class Names {
       words += take_output_word(path, number);
     }
     says_output_ = results > 0 && 4 * words >= 3 * results;
+    for (const std::string& name : names_) {
+      const std::size_t dot = name.rfind('.');
+      parents_ +=
+          dot != std::string::npos && names_.contains(std::string_view(name).substr(0, dot));
+    }
   }
 
   // Takes what tells the output off a path; says which it is, and whether there was anything.
@@ -62,7 +68,8 @@ class Names {
     std::string_view shorter = path;
     number = take_output(shorter);
     if (!number || names_.contains(shorter)) return false;
-    if (!gives_tuples(shorter) && !(*number == 0 && gives_one(shorter))) return false;
+    if (!gives_tuples(shorter) && !(*number == 0 && gives_one(shorter)) && !gives_two(shorter))
+      return false;
     path = shorter;
     return true;
   }
@@ -74,8 +81,19 @@ class Names {
            place.expert == Place::kNone && !names_.contains(std::string(path) + ".1");
   }
 
+  // Two tensors under numbers of a module that has none, where other modules with parts have one.
+  bool gives_two(std::string_view path) const {
+    const auto has = [&](std::string_view end) {
+      return names_.contains(std::string(path) + std::string(end));
+    };
+    const Place place = read_place(path);
+    return 2 * parents_ >= names_.size() && place.known && place.layer >= 0 &&
+           place.parameter == Param::none && has(".0") && has(".1") && !has(".2");
+  }
+
   std::set<std::string, std::less<>> names_;
   bool says_output_ = false;
+  std::size_t parents_ = 0;  // How many names stand below another one.
 };
 
 // Facts or tuples: without them the names are as they are compared.

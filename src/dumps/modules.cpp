@@ -1,13 +1,16 @@
 #include "dumps/modules.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "dumps/grammar.h"
 #include "naming/naming.h"
+#include "tensor/reader.h"
 
 namespace tensordiff {
 namespace {
@@ -19,6 +22,22 @@ struct Module {
   std::string_view path;
   Outputs outputs;
 };
+
+// Whether two tensors hold cosines and sines of the same angles, by their first elements.
+bool on_unit_circle(const View& x, const View& y) {
+  constexpr uint64_t kRead = 256;
+  constexpr double kRounding = 0.02;  // Of bf16, twice.
+  const uint64_t count = std::min(x.elements(), kRead);
+  if (x.shape != y.shape || count == 0 || is_complex(x.dtype)) return false;
+  const Result<Reader> of_x = Reader::open(x), of_y = Reader::open(y);
+  if (!of_x.ok() || !of_y.ok()) return false;
+  std::vector<double> cosines(count), sines(count);
+  of_x.value().values(0, count, cosines.data());
+  of_y.value().values(0, count, sines.data());
+  for (uint64_t i = 0; i < count; ++i)
+    if (!(std::abs(cosines[i] * cosines[i] + sines[i] * sines[i] - 1) <= kRounding)) return false;
+  return true;
+}
 
 class Modules {
  public:
@@ -32,6 +51,8 @@ class Modules {
       const Place& place = place_of(module.path);
       if (place.parameter != Param::none)
         plain(module);
+      else if (gives_cosines(module))
+        cosines(module, place);
       else if (is_rotary(module, place))
         rotary(module, place);
       else if (!is_pair(module))
@@ -59,7 +80,7 @@ class Modules {
     if (place.layer < 0) return;
     last_layer_ = std::max(last_layer_, place.layer);
     prefix_ = std::string_view(record.path).substr(0, place.layer_at.first);
-    if (!is_rotary_path(record.path)) {
+    if (!is_rope_module(record.path)) {
       auto& first = first_of_layer_[{record.rank, record.pass, place.layer}];
       first = first == 0 ? record.order + 1 : std::min(first, record.order + 1);
     }
@@ -86,15 +107,18 @@ class Modules {
                catalog_.tensors[outputs.at(1)->tensor].view.dtype;
   }
 
-  static bool is_rotary_path(std::string_view path) {
-    const std::string_view last = path.substr(path.rfind('.') + 1);
-    return last == "rotary_emb" || last == "rope" || last == "rotary";
+  bool gives_two(const Module& module) const {
+    return module.outputs.size() == 2 && module.outputs.contains(0) && module.outputs.contains(1);
   }
 
-  // In a layer: outside of them it gives cosines and sines.
-  static bool is_rotary(const Module& module, const Place& place) {
-    return place.layer >= 0 && is_rotary_path(module.path) && module.outputs.size() == 2 &&
-           module.outputs.contains(0) && module.outputs.contains(1);
+  // Modules of RoPE give cosines and sines, or query and key behind it.
+  bool gives_cosines(const Module& module) const {
+    return is_rope_module(module.path) && gives_two(module) &&
+           on_unit_circle(catalog_.tensors[module.outputs.at(0)->tensor].view,
+                          catalog_.tensors[module.outputs.at(1)->tensor].view);
+  }
+  bool is_rotary(const Module& module, const Place& place) const {
+    return place.layer >= 0 && is_rope_module(module.path) && gives_two(module);
   }
 
   void keep(const Record& record, std::string known_as, bool with_output) {
@@ -159,6 +183,12 @@ class Modules {
     return place.step == Role::final_norm ? "" : fmt::format("{}{}.resid_pre", prefix_, layer + 1);
   }
 
+  void cosines(const Module& module, const Place& place) {
+    const std::string at = place.layer >= 0 ? fmt::format("{}{}.", prefix_, place.layer) : "";
+    keep(*module.outputs.at(0), at + "rotary_cos", true);
+    keep(*module.outputs.at(1), at + "rotary_sin", true);
+  }
+
   void rotary(const Module& module, const Place& place) {
     const Record& query = *module.outputs.at(0);
     const auto first = first_of_layer_.find({query.rank, query.pass, place.layer});
@@ -167,8 +197,25 @@ class Modules {
     if (shared && place.layer != last_layer_ && place.layer != 0) return;
     if (place.layer == 0 && last_layer_ > 0 && is_shared(query)) return;
     const std::string parent(module.path.substr(0, module.path.rfind('.')));
+    const std::size_t kept = items_.size();
     keep(query, parent + ".q_rope", true);
     keep(*module.outputs.at(1), parent + ".k_rope", true);
+    if (!shared) return;
+    // It was computed behind the projections of its own layer, wherever it is written.
+    for (std::size_t i = kept; i < items_.size(); ++i)
+      items_[i].order = std::max(items_[i].order, last_projection(query, place.layer));
+  }
+
+  int64_t last_projection(const Record& of, int32_t layer) {
+    int64_t last = 0;
+    for (const auto& [key, module] : modules_) {
+      const Place& place = place_of(module.path);
+      const bool near = std::get<0>(key) == of.rank && std::get<1>(key) == of.pass;
+      if (near && place.layer == layer && place.step >= Role::query &&
+          place.step <= Role::value_norm)
+        last = std::max(last, module.outputs.begin()->second->order);
+    }
+    return last;
   }
 
   // Layer 0's stands where it should in any case: the next layer tells.
@@ -176,7 +223,7 @@ class Modules {
     const std::string next = fmt::format("{}1.", prefix_);
     for (const auto& [key, module] : modules_) {
       if (std::get<0>(key) != first.rank || std::get<1>(key) != first.pass) continue;
-      if (!module.path.starts_with(next) || !is_rotary_path(module.path)) continue;
+      if (!module.path.starts_with(next) || !is_rope_module(module.path)) continue;
       const auto of_next = first_of_layer_.find({first.rank, first.pass, 1});
       return of_next == first_of_layer_.end() ||
              module.outputs.begin()->second->order + 1 < of_next->second;

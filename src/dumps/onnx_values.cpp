@@ -33,9 +33,36 @@ bool is_constant(const ValueName& name) {
   return name.op == "Constant" || name.op == "ConstantOfShape" || name.op == "Shape";
 }
 
+// A file of a node dump is called by the letters and digits of the value's name and by the rank;
+// the true name stands behind it: "_model_norm_Mul_output_0_rank_1./model/norm/Mul_output_0".
+struct NodeFile {
+  std::string_view value;
+  int32_t rank = Place::kNone;
+};
+
+NodeFile node_file(std::string_view name) {
+  constexpr std::string_view kRank = "rank_";
+  for (std::size_t dot = name.find('.'); dot != std::string_view::npos;
+       dot = name.find('.', dot + 1)) {
+    const std::string_view value = name.substr(dot + 1);
+    const std::string_view file = name.substr(name.rfind('/', dot - (dot > 0)) + 1);
+    const auto spelled = [](char c, char in_file) {
+      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      return in_file == (plain ? c : '_');
+    };
+    if (value.empty() || file.size() < 2 * value.size()) continue;
+    const std::string_view written = file.substr(0, file.size() - value.size() - 1);
+    if (!std::equal(value.begin(), value.end(), written.begin(), spelled)) continue;
+    const std::size_t rank = written.find(kRank, value.size());
+    if (rank == std::string_view::npos) return {value};
+    return {value, number_after(written.substr(rank), kRank).value_or(Place::kNone)};
+  }
+  return {name};
+}
+
 std::optional<ValueName> parse(std::string_view name) {
   constexpr std::string_view kOutput = "_output_";
-  // A file of a node dump has a name made of letters; the true one stands behind it.
+  name = node_file(name).value;
   const std::size_t start = name.find('/');
   if (start == std::string_view::npos) return std::nullopt;
   ValueName found;
@@ -91,8 +118,10 @@ class Reading {
     for (std::size_t i = 0; i < catalog_.tensors.size(); ++i) {
       const Tensor& tensor = catalog_.tensors[i];
       if (const auto name = parse(tensor.name); name && is_constant(*name)) continue;
-      Record record{.tensor = i, .path = tensor.name, .name = tensor.name};
-      record.fact = fact_in(tensor, tensor.name);
+      const auto [value, rank] = node_file(tensor.name);
+      Record record{.tensor = i, .path = std::string(value), .name = std::string(value)};
+      record.fact = fact_in(tensor, value);
+      record.rank = rank;
       record.order = static_cast<int64_t>(i);
       if (const auto known = known_as_.find(i); known != known_as_.end())
         record.path = known->second;

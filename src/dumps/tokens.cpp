@@ -197,6 +197,8 @@ std::optional<View> by_tokens(const View& view, const Grid& grid) {
   const Shape& shape = view.shape;
   if (grid.packed)
     return !shape.empty() && shape[0] == grid.length ? std::optional(view) : std::nullopt;
+  // Routers and experts see the tokens of all sequences in one row.
+  if (shape.size() == 2 && shape[0] == grid.tokens() && grid.batch > 1) return view;
   View source = view;
   const bool heads_first = shape.size() == 4 && shape[0] == grid.batch && shape[2] == grid.length &&
                            shape[1] != grid.length && shape[3] != grid.length;

@@ -6,8 +6,10 @@
 // Dots in the name of the layer are underscores. "activation" is what the multiplication reads, so
 // it is what the step before it gave: the norm of linear_qkv and linear_fc1, the heads of
 // linear_proj, the product of linear_fc2. TransformerLayer calls them layernorm_qkv, proj,
-// layernorm_mlp.fc1 and layernorm_mlp.fc2; Megatron has the first names.
+// layernorm_mlp.fc1 and layernorm_mlp.fc2; Megatron has the first names. LogTensorStats writes
+// statistics under the same names (formats/statistics.cpp), with the dots.
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -19,7 +21,7 @@
 namespace tensordiff {
 namespace {
 
-constexpr std::string_view kKey = ".high_precision";
+constexpr std::string_view kKeys[] = {".high_precision", ".statistics"};
 constexpr std::array<std::string_view, 6> kTensors = {"_activation", "_weight", "_output",
                                                       "_gradient",   "_wgrad",  "_dgrad"};
 
@@ -29,13 +31,18 @@ struct EngineName {
 };
 
 std::optional<EngineName> parse(std::string_view name) {
-  if (!name.ends_with(kKey)) return std::nullopt;
-  name.remove_suffix(kKey.size());
+  const auto key =
+      std::ranges::find_if(kKeys, [&](std::string_view each) { return name.ends_with(each); });
+  if (key == std::end(kKeys)) return std::nullopt;
+  name.remove_suffix(key->size());
   EngineName found;
   const std::vector<std::string_view> parts = split(name, '/');
   for (const std::string_view part : parts) {
     if (const auto rank = number_after(part, "rank_")) found.rank = *rank;
     if (const auto iteration = number_after(part, "iter_")) found.iteration = *iteration;
+    constexpr std::string_view kLog = "globalrank-";
+    if (const std::size_t at = part.find(kLog); at != std::string_view::npos)
+      if (const auto rank = number_after(part.substr(at), kLog)) found.rank = *rank;
   }
   std::string_view file = parts.back();
   if (const std::size_t at = file.rfind("_iter_"); at != std::string_view::npos)

@@ -42,12 +42,18 @@ bool is_passed_over(std::string_view path) {
 // Text that says in which order a dump was made.
 bool is_document(std::string_view path) { return file_name(path) == "dump.json"; }
 
+// Text that may stand for tensors: msprobe's statistics, and those of TransformerEngine.
+bool may_be_statistics(std::string_view path) {
+  return is_document(path) || file_name(path).find("_globalrank-") != std::string_view::npos;
+}
+
 // Called a text and none, but of a format: what somebody may want to pass by.
 bool is_disguised(const ArchiveFile& file) {
   constexpr std::size_t kHead = 64;
   if (file_name(file.path).starts_with('.')) return false;
   const Result<Bytes> bytes = file.source.open();
   if (!bytes.ok()) return false;
+  if (may_be_statistics(file.path)) return formats::statistics.recognises(bytes.value());
   const std::string_view head = as_text(bytes.value().view).substr(0, kHead);
   const bool text = std::ranges::none_of(head, [](char c) {
     return (c >= 0 && c < ' ' && c != '\n' && c != '\r' && c != '\t') || c == '\x80';

@@ -10,10 +10,10 @@
 //       sum = 1.234567
 //
 // Older versions say ggml_debug. Sizes stand fastest first. Of an axis of more than six, the first
-// and the last three are printed, so that no axis is longer here. Four decimals are about what f16
-// tells of values near 1, so that is their type: what printing loses is then no difference. A name
-// may come several times: "Qcur-0@1" is the second. Sums are of elements that are not here, and are
-// not read.
+// and the last three are printed; the elements between them are NaN here and take no memory, and
+// dumps/excerpt.h leaves them out of a comparison. Four decimals are about what f16 tells of values
+// near 1, so that is their type: what printing loses is then no difference. A name may come several
+// times: "Qcur-0@1" is the second. Sums are of elements that are not here, and are not read.
 
 #include <algorithm>
 #include <charconv>
@@ -119,9 +119,52 @@ Result<void> read_row(std::string_view line, std::vector<double>& values) {
   return {};
 }
 
+// A stretch of an axis, and where it starts among what is printed; nothing of it may be.
+struct Stretch {
+  uint64_t first = 0, size = 0;
+  std::optional<uint64_t> printed = std::nullopt;
+};
+
+std::vector<Stretch> stretches_of(uint64_t size) {
+  constexpr uint64_t kHalf = kShown / 2;
+  if (size <= kShown) return {{0, size, 0}};
+  return {{0, kHalf, 0}, {kHalf, size - kShown}, {size - kHalf, kHalf, kHalf}};
+}
+
+// What is printed, at its place in a tensor of this shape; all else is NaN.
+View spread(const View& printed, const Shape& shape) {
+  const double nan = NAN;
+  std::string bytes(item_bytes(printed.dtype), '\0');
+  encode(printed.dtype, &nan, 1, reinterpret_cast<std::byte*>(bytes.data()));
+  const ByteSource nothing(bytes_of(std::move(bytes)));
+  const Strides& strides = printed.parts[0].strides;
+  std::vector<Part> boxes = {Part{{}, {}, {}, 0, printed.parts[0].source}};
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    std::vector<Part> longer;
+    for (const Part& box : boxes)
+      for (const Stretch& stretch : stretches_of(shape[axis])) {
+        Part part = box;
+        part.origin.push_back(stretch.first);
+        part.shape.push_back(stretch.size);
+        part.strides.push_back(strides[axis]);
+        part.offset += stretch.printed.value_or(0) * static_cast<uint64_t>(strides[axis]);
+        if (!stretch.printed) part.source = nothing;
+        longer.push_back(std::move(part));
+      }
+    boxes = std::move(longer);
+  }
+  for (Part& box : boxes)
+    if (box.source.same_as(nothing)) {
+      box.offset = 0;
+      std::ranges::fill(box.strides, 0);
+    }
+  return {printed.dtype, false, shape, std::move(boxes)};
+}
+
 class Log {
  public:
-  Log(const Input& input, std::string_view text) : input_(input), text_(text) {}
+  Log(const Input& input, std::string_view text)
+      : input_(input), text_(text), room_(input.limits.dense_bytes_max / sizeof(float)) {}
 
   Result<Catalog> read() {
     while (!text_.empty()) {
@@ -158,9 +201,9 @@ class Log {
   Result<void> keep(const Announced& head, const std::vector<double>& values) {
     if (catalog_.tensors.size() >= input_.limits.tensors_max)
       return limit_hit("tensors", fmt::format("more than {} tensors", input_.limits.tensors_max));
-    Shape shape = head.shape;
+    Shape printed = head.shape;
     uint64_t count = 1;
-    for (uint64_t& size : shape) {
+    for (uint64_t& size : printed) {
       size = std::min(size, kShown);
       count *= size;  // Four factors of six at most.
     }
@@ -174,7 +217,14 @@ class Log {
     const std::size_t before = seen_[head.name]++;
     Tensor tensor;
     tensor.name = before == 0 ? head.name : fmt::format("{}@{}", head.name, before);
-    tensor.view = TRY(contiguous_view(dtype, std::move(shape), ByteSource(bytes_of(bytes))));
+    tensor.view = TRY(contiguous_view(dtype, std::move(printed), ByteSource(bytes_of(bytes))));
+    // Whoever reads a tensor reads all of it, so a line of text must not stand for any number of
+    // elements: past the limit, a tensor has what is printed of it only.
+    const uint64_t elements = element_count(head.shape).value_or(UINT64_MAX);
+    if (head.shape != tensor.view.shape && elements <= room_) {
+      room_ -= elements;
+      tensor.view = spread(tensor.view, head.shape);
+    }
     catalog_.tensors.push_back(std::move(tensor));
     return {};
   }
@@ -182,6 +232,7 @@ class Log {
   const Input& input_;
   std::string_view text_;
   std::map<std::string, std::size_t> seen_;
+  uint64_t room_;  // How many elements may stand in all tensors together.
   Catalog catalog_;
 };
 

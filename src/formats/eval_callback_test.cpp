@@ -26,7 +26,7 @@ TEST(EvalCallback, ReadsWhatIsPrinted) {
   EXPECT_EQ(told_file(tensor("2, 1, 1, 1", "[  0.5000,  -1.0000  ],\n")),
             "l_out-0 f16 [2] 0.5 -1" + kNote);
   EXPECT_EQ(told_file(tensor("9, 1, 1, 1", "[ 1.0, 2.0, 3.0,   ..., 4.0, 5.0, nan  ],\n")),
-            "l_out-0 f16 [6] 1 2 3 4 5 nan" + kNote);
+            "l_out-0 f16 [9] 1 2 3 nan nan nan 4 5 nan" + kNote);
   EXPECT_EQ(told_file(tensor("1, 1, 1, 1", "[ 70000.0000  ],\n")), "l_out-0 f32 [1] 70000" + kNote);
   EXPECT_EQ(told_file("ggml_debug:  x = (f32)  ADD(, }) = {1, 2, 1, 1}\n[\n[ 1.0 ],\n"
                       "..., \n[ 2.0 ],\nsum = 3\n"),

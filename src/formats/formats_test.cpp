@@ -125,6 +125,12 @@ std::string example_of(const Format& format) {
        [] { return std::string(R"({"log_probs": [-1.5, -2], "token_ids": [3, 4]})"); }},
       {"polygraphy", [&] { return polygraphy(array); }},
       {"eval-callback", [] { return eval_log(); }},
+      {"statistics",
+       [] {
+         return std::string(
+             R"({"task": "statistics", "data": {"Module.norm.RMSNorm.forward.0": {"output": [)"
+             R"({"Max": 1.5, "Min": -1, "Mean": 0.25, "Norm": 9}]}}})");
+       }},
   };
   const auto found = made.find(format.name);
   return found == made.end() ? "" : found->second();
@@ -244,9 +250,9 @@ TEST(Seeds, OpenWithTheirFormat) {
 TEST(Formats, LeaveStoredTensorsInPlace) {
   for (const Format* format : formats::kAll) {
     constexpr const Format* kMade[] = {
-        &formats::gzip,          &formats::zstd,     &formats::xz,
-        &formats::bzip2,         &formats::pickle,   &formats::polygraphy,
-        &formats::eval_callback, &formats::log_probs};
+        &formats::gzip,          &formats::zstd,      &formats::xz,
+        &formats::bzip2,         &formats::pickle,    &formats::polygraphy,
+        &formats::eval_callback, &formats::log_probs, &formats::statistics};
     if (std::ranges::find(kMade, format) != std::end(kMade)) continue;
     const Bytes file = bytes_of(example_of(*format));
     Input input;

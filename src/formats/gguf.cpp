@@ -366,7 +366,7 @@ std::vector<Problem> audit(const Input& input) {
 
 constinit const Format formats::gguf = {
     .name = "gguf",
-    .summary = "GGUF models of llama.cpp, also split; quantised blocks are decoded",
+    .summary = "GGUF models of llama.cpp, also split; quantized blocks are decoded",
     .extensions = ".gguf",
     .recognises = recognises,
     .open = open,

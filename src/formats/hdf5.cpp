@@ -111,7 +111,7 @@ class Listing {
       case Message::failed:
         return Error("not a whole HDF5 file: {}", printable(as_text(payload).substr(4)));
       case Message::no_sandbox:
-        return Error("it runs only in a sandbox, and there is none here: {}",
+        return Error("needs a sandbox, which is missing here: {}",
                      printable(as_text(payload).substr(4)));
       case Message::done:
         return true;

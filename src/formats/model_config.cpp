@@ -80,8 +80,8 @@ Result<ModelConfig> read(const Words& words, bool strict) {
   config.hidden = TRY(from.size({"hidden_size", "n_embd", "d_model", "dim", "embedding_length"}));
   config.context = TRY(from.size({"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len",
                                   "seq_length", "context_length"}));
-  config.heads =
-      TRY(from.size({"num_attention_heads", "n_head", "n_heads", "num_heads", "head_count"}));
+  config.heads = TRY(
+      from.size({"num_attention_heads", "n_head", "n_heads", "num_heads", "head_count", "nhead"}));
   config.kv_heads =
       TRY(from.size({"num_key_value_heads", "num_kv_heads", "n_kv_heads", "head_count_kv"}));
   config.head_dim = TRY(from.size({"head_dim", "d_kv", "key_length"}));

@@ -49,7 +49,8 @@ std::vector<double> values_of(const Tensor& tensor) {
   std::vector<double> values(tensor.elements() * (is_complex(tensor.view.dtype) ? 2 : 1));
   const Result<Reader> reader = Reader::open(tensor.view);
   EXPECT_TRUE(reader.ok());
-  if (reader.ok() && !values.empty()) reader.value().components(0, tensor.elements(), values.data());
+  if (reader.ok() && !values.empty())
+    reader.value().components(0, tensor.elements(), values.data());
   return values;
 }
 

@@ -14,9 +14,7 @@
 namespace tensordiff {
 namespace {
 
-bool is_of_experts(const Tensor& tensor) {
-  return tensor.pairing_name().find("expert") != std::string::npos;
-}
+bool is_of_experts(const Tensor& tensor) { return tensor.place.expert != Place::kNone; }
 
 std::size_t ranks_of(const Tensor& tensor) {
   return std::max<std::size_t>(1, tensor.shards.size());
@@ -174,7 +172,7 @@ Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which) {
   AlignedPair pair = TRY(align(a, b, sides.options.align));
   // Converters pad at the end. A checkpoint whose rows only fit further on was padded in front.
   if (sides.conversion && !is_part) pair = from_the_first(std::move(pair), a, b);
-  if (!is_part && (has(pair.notes, LayoutNote::Kind::not_confirmed) || is_flattened(pair))) {
+  if (has(pair.notes, LayoutNote::Kind::not_confirmed) || (!is_part && is_flattened(pair))) {
     std::optional<AlignedPair> as_others = laid_out_like_peers(sides, which, a, b);
     if (as_others) pair = std::move(*as_others);
   }

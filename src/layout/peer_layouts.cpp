@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::size_t kAskedMax = 16;
 
+std::string part_text(const std::optional<Section>& section) {
+  return section ? fmt::format("{} of {}", section->index, section->elements.size()) : "all";
+}
+
 bool is_plain(const Tensor& tensor) { return tensor.fault.empty() && tensor.shards.empty(); }
 
 }  // namespace
@@ -19,11 +23,14 @@ PeerLayouts::PeerLayouts(const Catalog& a, const Catalog& b, const Matching& mat
 
 std::vector<std::string> PeerLayouts::keys_of(const Pair& pair) const {
   const Tensor &a = a_.tensors[pair.a], &b = b_.tensors[pair.b];
-  if (pair.section_a || pair.section_b || !is_plain(a) || !is_plain(b)) return {};
+  if (!is_plain(a) || !is_plain(b)) return {};
   const std::string shapes = shape_text(a.view.shape) + shape_text(b.view.shape);
-  return {fmt::format("{} {} {}", shapes, numbered_name(a.pairing_name()).pattern,
-                      numbered_name(b.pairing_name()).pattern),
-          shapes, fmt::format("{} {}", a.view.shape.size(), b.view.shape.size())};
+  const std::string kin = fmt::format("{} {} {}", shapes, numbered_name(a.pairing_name()).pattern,
+                                      numbered_name(b.pairing_name()).pattern);
+  // A part of a fused tensor is cut as the same part in other layers.
+  if (pair.section_a || pair.section_b)
+    return {fmt::format("{} {}/{}", kin, part_text(pair.section_a), part_text(pair.section_b))};
+  return {kin, shapes, fmt::format("{} {}", a.view.shape.size(), b.view.shape.size())};
 }
 
 std::optional<Plan> PeerLayouts::confirmed_plan(const Group& group,
@@ -31,7 +38,8 @@ std::optional<Plan> PeerLayouts::confirmed_plan(const Group& group,
   std::optional<Plan> of_part;  // Told as well, but a plan that leaves nothing out fits more pairs.
   for (const Pair* pair : group.first) {
     Result<AlignedPair> aligned =
-        align(a_.tensors[pair->a].view, b_.tensors[pair->b].view, options);
+        align(Operand{{a_.tensors[pair->a].view}, pair->section_a},
+              Operand{{b_.tensors[pair->b].view}, pair->section_b}, options);
     if (!aligned.ok() || !is_told(aligned.value().notes)) continue;
     if (!leaves_out(aligned.value().notes)) return std::move(aligned).value().steps;
     if (!of_part) of_part = std::move(aligned).value().steps;

@@ -8,16 +8,23 @@
 namespace tensordiff {
 namespace {
 
-std::string_view verdict_of(const LogitsComparison& comparison, bool gated) {
+LogitsVerdict verdict_of(const LogitsComparison& comparison, bool gated) {
   const LogitsDiff& diff = comparison.diff;
-  if (gated) return comparison.failed.empty() ? (diff.equal ? "same" : "close") : "different";
+  const LogitsVerdict alike = diff.equal ? LogitsVerdict::same : LogitsVerdict::close;
+  if (gated) return comparison.failed.empty() ? alike : LogitsVerdict::different;
   const bool explained = std::ranges::any_of(
       comparison.findings, [](const Finding& finding) { return !finding.convention; });
-  if (explained || diff.unusable > 0 || diff.ratio_error > kRatioErrorMax) return "different";
-  return diff.equal ? "same" : "close";
+  if (explained || diff.unusable > 0 || diff.ratio_error > kRatioErrorMax)
+    return LogitsVerdict::different;
+  return alike;
 }
 
 }  // namespace
+
+std::string_view name_of(LogitsVerdict verdict) {
+  constexpr std::string_view kNames[] = {"same", "close", "different"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
 
 Result<LogitsComparison> compare_logits(const Catalog& a, const Catalog& b,
                                         const ToleranceRules* rules) {

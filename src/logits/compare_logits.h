@@ -8,6 +8,9 @@
 
 namespace tensordiff {
 
+enum class LogitsVerdict { same, close, different };
+std::string_view name_of(LogitsVerdict verdict);
+
 struct LogitsComparison {
   std::vector<std::string> names;      // Of the sequences, as A has them.
   std::vector<std::size_t> tensors_a;  // Of each sequence, in the catalog of A.
@@ -15,7 +18,7 @@ struct LogitsComparison {
   std::vector<Finding> findings;    // `pair` is the number of the sequence.
   std::vector<std::string> notes;   // What was lined up, and how.
   std::vector<std::string> failed;  // Gates of the tolerance file that failed.
-  std::string_view verdict;         // same, close or different
+  LogitsVerdict verdict = LogitsVerdict::different;
 };
 
 // `rules` may be none; the first one found in the name of A's sequences gates the metrics.

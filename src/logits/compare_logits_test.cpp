@@ -67,7 +67,7 @@ TEST(Row, DivergesAsTheFormulaSays) {
 
 TEST(Logits, AreTheSameWhereTheyAre) {
   const LogitsComparison same = changed(at);
-  EXPECT_EQ(same.verdict, "same");
+  EXPECT_EQ(same.verdict, LogitsVerdict::same);
   EXPECT_EQ(same.diff.positions, kPositions);
   EXPECT_EQ(same.diff.kl->mean, 0);
   EXPECT_EQ(same.diff.same_top->mean, 1);
@@ -79,7 +79,7 @@ TEST(Logits, AreCloseWithinRounding) {
   const LogitsComparison close = changed([&](const Values& a, uint64_t t, uint64_t w) {
     return at(a, t, w) + 1e-3F * at(rest, t, w);
   });
-  EXPECT_EQ(close.verdict, "close");
+  EXPECT_EQ(close.verdict, LogitsVerdict::close);
   EXPECT_GT(close.diff.kl->mean, 0);
   EXPECT_LT(close.diff.kl->mean, 1e-5);
   EXPECT_EQ(codes_of(close), "");
@@ -117,7 +117,7 @@ TEST(Logits, NameTheirCauses) {
   for (const CauseCase& each : cases) {
     const LogitsComparison found = changed(each.change);
     EXPECT_EQ(codes_of(found), each.codes);
-    EXPECT_EQ(found.verdict, each.verdict) << each.codes;
+    EXPECT_EQ(name_of(found.verdict), each.verdict) << each.codes;
   }
 }
 
@@ -139,7 +139,7 @@ TEST(Logits, OfTheLastTokenAreComparedWithTheLast) {
   const Values a = logits(1);
   const LogitsComparison last =
       compared(run_of(a), run_of(Values(a.end() - kWords, a.end()), {1, kWords}));
-  EXPECT_EQ(last.verdict, "same");
+  EXPECT_EQ(last.verdict, LogitsVerdict::same);
   ASSERT_EQ(last.notes.size(), 1U);
   EXPECT_NE(last.notes[0].find("last_token_only"), std::string::npos);
 }
@@ -158,13 +158,14 @@ Values with_words(const Values& a, uint64_t front, uint64_t back, float padding)
 TEST(Logits, KnowPaddedVocabularies) {
   const Values a = logits(1);
   const Shape shape = {kPositions, kWords + 4};
-  EXPECT_EQ(compared(run_of(a), run_of(with_words(a, 0, 4, -100), shape)).verdict, "same");
+  EXPECT_EQ(compared(run_of(a), run_of(with_words(a, 0, 4, -100), shape)).verdict,
+            LogitsVerdict::same);
   const LogitsComparison open = compared(run_of(a), run_of(with_words(a, 0, 4, 5), shape));
   EXPECT_EQ(codes_of(open), "vocabulary_padded");
-  EXPECT_EQ(open.verdict, "different");
+  EXPECT_EQ(open.verdict, LogitsVerdict::different);
   const LogitsComparison front = compared(run_of(a), run_of(with_words(a, 4, 0, -100), shape));
   EXPECT_EQ(codes_of(front).substr(0, 18), "vocabulary_shifted");
-  EXPECT_EQ(front.verdict, "different");
+  EXPECT_EQ(front.verdict, LogitsVerdict::different);
 }
 
 TEST(Logits, HavePerplexityWhereTheNextTokensAreTold) {
@@ -186,7 +187,7 @@ TEST(Logits, ThatAreNotFiniteAreDifferent) {
   const LogitsComparison bad =
       changed([](const Values& a, uint64_t t, uint64_t w) { return t == 3 ? NAN : at(a, t, w); });
   EXPECT_EQ(bad.diff.unusable, 1U);
-  EXPECT_EQ(bad.verdict, "different");
+  EXPECT_EQ(bad.verdict, LogitsVerdict::different);
 }
 
 Catalog lists(const std::vector<std::vector<double>>& log_probs,
@@ -213,7 +214,7 @@ TEST(LogProbs, ArePairedByTheirTokens) {
   const Catalog a = lists({{-1, -2, -3}, {-4, -5}}, {{1, 2, 3}, {7, 8}});
   const Catalog b = lists({{-4, -5}, {-9, -1, -2, -3}}, {{7, 8}, {6, 1, 2, 3}});
   const LogitsComparison found = compared(a, b);
-  EXPECT_EQ(found.verdict, "same");
+  EXPECT_EQ(found.verdict, LogitsVerdict::same);
   EXPECT_EQ(found.diff.positions, 5U);
   EXPECT_FALSE(found.notes.empty());
 }
@@ -225,7 +226,7 @@ TEST(LogProbs, ThatAreOffByOneAreTold) {
   std::vector<double> late = values;
   std::rotate(late.begin(), late.end() - 1, late.end());
   const LogitsComparison found = compared(lists({values}, {ids}), lists({late}, {ids}));
-  EXPECT_EQ(found.verdict, "different");
+  EXPECT_EQ(found.verdict, LogitsVerdict::different);
   EXPECT_EQ(codes_of(found), "token_shift");
   EXPECT_EQ(std::get<double>(found.findings[0].parameters[0].value), 1);
 }
@@ -240,7 +241,7 @@ TEST(LogitsGates, DecideInPlaceOfTheBound) {
   for (float& value : b) value /= 1.2F;
   const Result<LogitsComparison> failed = compare_logits(run_of(a), run_of(b), &strict.value());
   ASSERT_TRUE(failed.ok());
-  EXPECT_EQ(failed.value().verdict, "different");
+  EXPECT_EQ(failed.value().verdict, LogitsVerdict::different);
   ASSERT_EQ(failed.value().failed.size(), 1U);
   EXPECT_EQ(failed.value().failed[0].substr(0, 10), "kl_mean is");
   // No next tokens are told: what is undefined passes no gate.

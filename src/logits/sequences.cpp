@@ -181,10 +181,16 @@ class Search {
 
 // What may stand beside logits without being one of them.
 bool is_companion(const Tensor& tensor) {
+  if (is_alternatives(tensor.name)) return true;
   return !tensor.auxiliary.empty() || is_integer(tensor.view.dtype) || tensor.view.shape.empty();
 }
 
 }  // namespace
+
+bool is_alternatives(std::string_view name) {
+  const std::string_view last = last_part(name);
+  return last == "top_log_probs" || last == "top_ids";
+}
 
 Result<std::vector<TokenSequence>> sequences_of(const Catalog& catalog) {
   std::vector<TokenSequence> sequences = Search(catalog).all();
@@ -197,6 +203,12 @@ Result<std::vector<TokenSequence>> sequences_of(const Catalog& catalog) {
 }
 
 bool holds_only_sequences(const Catalog& catalog) {
+  // An array without a name is what its file is called.
+  if (catalog.tensors.size() == 1 && catalog.tensors[0].name.empty()) {
+    const std::string_view file =
+        std::string_view(catalog.path).substr(catalog.path.rfind('/') + 1);
+    return file.find("logits") != std::string_view::npos && has_words(catalog.tensors[0]);
+  }
   std::size_t sequences = 0;
   for (const Tensor& tensor : catalog.tensors) {
     if (is_log_probs(tensor) || (is_named_logits(tensor) && has_words(tensor)))

@@ -35,6 +35,9 @@ struct TokenSequence {
 // All sequences of a run. An error says what was looked for where there is none.
 Result<std::vector<TokenSequence>> sequences_of(const Catalog& catalog);
 
+// Whether a tensor holds what else could have come at each position: "sequence_0/top_log_probs".
+bool is_alternatives(std::string_view name);
+
 // Whether logits, log-probabilities and what belongs to them are all there is.
 bool holds_only_sequences(const Catalog& catalog);
 

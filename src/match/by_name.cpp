@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/side.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -106,7 +107,7 @@ Proposal pairs_by_name(const MatchInput& input, const std::vector<NamePair>& wan
       proposal.notes.push_back(
           fmt::format("the pair '{}' and '{}' was not made: {} has no such tensor, or it is in "
                       "another pair",
-                      printable(names.a), printable(names.b), side));
+                      printable(names.a), printable(names.b), capital(side)));
   };
   for (const NamePair& names : wanted) {
     const std::optional<End> a = of_a.find(names.a), b = of_b.find(names.b);

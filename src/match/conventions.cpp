@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/side.h"
 #include "base/text.h"
 #include "match/fingerprint.h"
 #include "match/matcher.h"
@@ -24,8 +25,8 @@ Meanings meanings_in(const NamesOf& side, const std::vector<std::size_t>& free, 
   if (!meanings.ambiguous.empty()) {
     const auto [one, other] = meanings.ambiguous[0];
     notes.push_back(
-        fmt::format("'{}' and '{}' of {} mean the same by convention{}: not paired by it",
-                    printable(side.names[one]), printable(side.names[other]), letter,
+        fmt::format("'{}' and '{}' of {} mean the same by convention{}: not paired by convention",
+                    printable(side.names[one]), printable(side.names[other]), capital(letter),
                     meanings.ambiguous.size() > 1 ? ", and others too" : ""));
   }
   return meanings;

@@ -65,7 +65,7 @@ TEST_F(Exec, SaysWhatIsWrongWithTheOutput) {
   EXPECT_TRUE(message("echo nonsense").starts_with(path_ + ": line 1 of its output: "));
   EXPECT_EQ(message("exit 3"), path_ + ": ended with status 3");
   const Result<Matching> unknown = run(R"(echo '["x", "gone"]')");
-  EXPECT_EQ(unknown.value().notes, Names{"the pair 'x' and 'gone' was not made: b has no such "
+  EXPECT_EQ(unknown.value().notes, Names{"the pair 'x' and 'gone' was not made: B has no such "
                                          "tensor, or it is in another pair"});
 }
 

@@ -80,7 +80,8 @@ class GroupPairing {
     const Tensor& of_a = input_.a.tensors[a];
     const Tensor& of_b = input_.b.tensors[b];
     const Signature signature = signature_of(of_a, kElementsMax);
-    if (of_a.elements() != of_b.elements() || signature.elements == 0) return true;
+    if (signature.elements == 0) return true;
+    if (of_a.elements() != of_b.elements()) return false;  // Parts on ranks: nothing confirms it.
     return distance(signature, signature_of(of_b, kElementsMax)) <= kNear &&
            distance_in_detail(of_a, of_b, signature) <= kNear;
   }

@@ -167,9 +167,9 @@ std::vector<std::string> notes_on(const std::map<int64_t, LayerPair>& pairs,
     const LayerPair& to = last->second;
     notes.push_back(
         first == last
-            ? fmt::format("{0} {1} of b is compared with {0} {2} of a: {3}", noun, from.b, from.a,
+            ? fmt::format("{0} {1} of B is compared with {0} {2} of A: {3}", noun, from.b, from.a,
                           from.reason)
-            : fmt::format("{0}s {1} to {2} of b are compared with {0}s {3} to {4} of a: {5}", noun,
+            : fmt::format("{0}s {1} to {2} of B are compared with {0}s {3} to {4} of A: {5}", noun,
                           from.b, to.b, from.a, to.a, from.reason));
     first = next;
   }

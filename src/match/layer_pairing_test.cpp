@@ -62,7 +62,7 @@ TEST(LayerPairing, FindsTheOneLayerOfADump) {
   const Found found = pair(dump_of({{0, 0}, {1, 1}, {2, 2}}), b);
   EXPECT_EQ(found.layers, Names{"9=1"});
   EXPECT_EQ(found.notes,
-            Names{"layer 9 of b is compared with layer 1 of a: their values agree best"});
+            Names{"layer 9 of B is compared with layer 1 of A: their values agree best"});
 }
 
 TEST(LayerPairing, WorksFromEitherSide) {
@@ -73,7 +73,7 @@ TEST(LayerPairing, SeesThroughNoise) {
   const Found found =
       pair(dump_of({{0, 0}, {1, 1}, {2, 2}}), dump_of({{10, 1, 0.1F}, {11, 2, 0.1F}}));
   EXPECT_EQ(found.layers, (Names{"10=1", "11=2"}));
-  EXPECT_EQ(found.notes, Names{"layers 10 to 11 of b are compared with layers 1 to 2 of a: their "
+  EXPECT_EQ(found.notes, Names{"layers 10 to 11 of B are compared with layers 1 to 2 of A: their "
                                "values agree best"});
 }
 
@@ -95,9 +95,9 @@ TEST(LayerPairing, FollowsTheDistanceOfTheLayersThatAgree) {
                            dump_of({{11, kUnrelated}, {12, 2}, {13, kUnrelated + 1}}));
   EXPECT_EQ(found.layers, (Names{"11=1", "12=2", "13=3"}));
   EXPECT_EQ(found.notes[0],
-            "layer 11 of b is compared with layer 1 of a: the layers whose values agree lie as far "
+            "layer 11 of B is compared with layer 1 of A: the layers whose values agree lie as far "
             "apart");
-  EXPECT_EQ(found.notes[1], "layer 12 of b is compared with layer 2 of a: their values agree best");
+  EXPECT_EQ(found.notes[1], "layer 12 of B is compared with layer 2 of A: their values agree best");
 }
 
 TEST(LayerPairing, GoesByOrderWhereValuesCannotTell) {
@@ -105,7 +105,7 @@ TEST(LayerPairing, GoesByOrderWhereValuesCannotTell) {
       pair(dump_of({{0, 0}, {1, 1}, {2, 2}}), dump_of({{10, kUnrelated}, {20, kUnrelated + 1}}));
   EXPECT_EQ(found.layers, (Names{"10=0", "20=1"}));
   EXPECT_EQ(found.notes[0],
-            "layer 10 of b is compared with layer 0 of a: no numbers in common and nothing in the "
+            "layer 10 of B is compared with layer 0 of A: no numbers in common and nothing in the "
             "values to go by, so by order");
 }
 

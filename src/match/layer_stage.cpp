@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/side.h"
 #include "base/text.h"
 #include "match/layer_pairing.h"
 #include "match/matcher.h"
@@ -126,7 +127,7 @@ class Ambiguities {
     const LayerStage& place = group[0].place;
     example_ = fmt::format(
         "both '{}' and '{}' of {} are stage {}", printable(catalog.tensors[group[0].tensor].name),
-        printable(catalog.tensors[group[1].tensor].name), side, printable(place.stage));
+        printable(catalog.tensors[group[1].tensor].name), capital(side), printable(place.stage));
     if (place.layer) example_ += fmt::format(" of layer {}", *place.layer);
   }
   void tell(std::vector<std::string>& notes) const {

@@ -126,12 +126,12 @@ TEST(Match, HasEveryTensorExactlyOnce) {
 TEST(Match, SaysWhatWasAmbiguous) {
   const Matching one =
       matched(catalog_of({"0_query"}), catalog_of({"rank_0/0_query", "rank_1/0_query"}));
-  EXPECT_EQ(one.notes, Names{"both 'rank_0/0_query' and 'rank_1/0_query' of b are stage query of "
+  EXPECT_EQ(one.notes, Names{"both 'rank_0/0_query' and 'rank_1/0_query' of B are stage query of "
                              "layer 0: neither is paired by layer and stage"});
   const Matching two = matched(catalog_of({"0_k", "0_q"}),
                                catalog_of({"x/0_k", "y/0_k", "x/0_q", "y/0_q", "z/0_q"}));
   EXPECT_EQ(two.notes,
-            Names{"both 'x/0_k' and 'y/0_k' of b are stage k of layer 0, and so on for 2 "
+            Names{"both 'x/0_k' and 'y/0_k' of B are stage k of layer 0, and so on for 2 "
                   "stages: none of them is paired by layer and stage"});
 }
 

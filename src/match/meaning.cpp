@@ -85,6 +85,11 @@ bool is_other_activation(const Place& a, const Place& b) {
 bool may_mean_the_same(const Place& a, const Place& b) {
   const bool results = a.parameter == Param::none && b.parameter == Param::none;
   if (!results || !a.known || !b.known || a.step == b.step) return true;
+  // What the first layer reads is the embedding, unless positions or a scale come between.
+  const auto starts = [](const Place& place) {
+    return place.step == Role::embedding || (place.step == Role::layer_input && place.layer == 0);
+  };
+  if (starts(a) && starts(b)) return true;
   return twin_of(a.step) == b.step || (is_norm(a.step) && is_norm(b.step));
 }
 

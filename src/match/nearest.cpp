@@ -55,7 +55,7 @@ std::string_view why_no_pair(const Likeliest& found, const Tensor& own, const Te
   if (name_words(own.pairing_name()).numbers != name_words(nearest.pairing_name()).numbers)
     return "it has another number";
   if (found.score - found.next < kClearlyMost) return "another name is as near";
-  return found.score < threshold ? "they are not alike enough" : "";
+  return found.score < threshold ? "they are not similar enough" : "";
 }
 
 }  // namespace

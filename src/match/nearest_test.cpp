@@ -28,7 +28,7 @@ TEST(Nearest, SaysWhyItIsNoPair) {
   EXPECT_EQ(why("h.1.query", {{"h.2.query", {6}, 1}}), "it has another number");
   EXPECT_EQ(why("h.attn.query", {{"h.attn.query.a", {6}, 1}, {"h.attn.query.b", {6}, 1}}),
             "another name is as near");
-  EXPECT_EQ(why("h.attn.query", {{"x.y.query", {6}, 1}}), "they are not alike enough");
+  EXPECT_EQ(why("h.attn.query", {{"x.y.query", {6}, 1}}), "they are not similar enough");
   EXPECT_EQ(why("h.attn.query", {{"other", {2, 3}, 1}}), "");
 
   const Catalog both = catalog_of(std::vector<Named>{{"query", {4}, 1}});

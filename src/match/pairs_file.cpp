@@ -51,7 +51,7 @@ Result<NamePair> from_line(std::string_view line) {
   NamePair pair;
   pair.a = TRY(take_name(line, ": "));
   line = trimmed(line);
-  if (!line.starts_with(':')) return Error("not of the form 'name of a: name of b'");
+  if (!line.starts_with(':')) return Error("not of the form 'name in A: name in B'");
   line = trimmed(line.substr(1));
   pair.b = TRY(take_name(line, " #"));
   line = trimmed(line);
@@ -79,7 +79,7 @@ Result<std::vector<NamePair>> parse_pairs(std::string_view text) {
 }
 
 std::string pairs_text(const std::vector<NamePair>& pairs) {
-  std::string text = "# Pairs of tensors, name of a: name of b. Read with --pairs.\n";
+  std::string text = "# Pairs of tensors, 'name in A: name in B'. Read with --pairs.\n";
   for (const NamePair& pair : pairs) {
     JsonWriter a, b;
     a.value(pair.a);

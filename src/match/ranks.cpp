@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/side.h"
 #include "base/text.h"
 #include "match/flat_name.h"
 #include "match/stages.h"
@@ -87,7 +88,7 @@ void note_missing(const std::map<std::string, std::string>& missing, char side,
   if (missing.empty()) return;
   const auto& [name, ranks] = *missing.begin();
   notes.push_back(fmt::format(
-      "{} has '{}'{} on {} only", side, printable(name),
+      "{} has '{}'{} on {} only", capital(side), printable(name),
       missing.size() == 1 ? "" : fmt::format(", and {} more,", missing.size() - 1), ranks));
 }
 
@@ -145,9 +146,8 @@ Gathered gather(Catalog& catalog) {
 void note_gaps(const Gathered& gathered, char side, std::vector<std::string>& notes) {
   const uint64_t last = *gathered.ranks.rbegin(), count = gathered.ranks.size();
   if (last + 1 != count)
-    notes.push_back(
-        fmt::format("{}: the numbers of its ranks go up to {}, so that {} of them are missing",
-                    side, last, last + 1 - count));
+    notes.push_back(fmt::format("{}: rank numbers go up to {}, so {} ranks are missing",
+                                capital(side), last, last + 1 - count));
 }
 
 // `renamed` is set where tensors have got other names.
@@ -164,9 +164,9 @@ RankGroups group_and_join(Catalog& catalog, char side, bool& renamed) {
   const bool both = second.ranks.size() > 1;
   result.ranks = first.ranks.size();
   result.notes.push_back(
-      both ? fmt::format("{} was gathered from {} x {} ranks", side, second.ranks.size(),
+      both ? fmt::format("{} was gathered from {} x {} ranks", capital(side), second.ranks.size(),
                          first.ranks.size())
-           : fmt::format("{} was gathered from {} ranks", side, first.ranks.size()));
+           : fmt::format("{} was gathered from {} ranks", capital(side), first.ranks.size()));
   note_gaps(first, side, result.notes);
   if (both) note_gaps(second, side, result.notes);
   note_missing(both ? second.missing : first.missing, side, result.notes);

@@ -24,7 +24,7 @@ TEST(Renumber, FindsLayersThatAreCountedFromElsewhere) {
                              {{"blk.0.ffn_up.weight", kShape, 2}});
   EXPECT_EQ(found.pairs, Names{"model.layers.4.mlp.up_proj.weight=blk.0.ffn_up.weight"});
   EXPECT_EQ(found.notes,
-            Names{"layer 0 of b is compared with layer 4 of a: their values agree best"});
+            Names{"layer 0 of B is compared with layer 4 of A: their values agree best"});
 }
 
 TEST(Renumber, TakesLayersInOrderWhereValuesDoNotTell) {
@@ -32,7 +32,7 @@ TEST(Renumber, TakesLayersInOrderWhereValuesDoNotTell) {
                              {{"net.0.foo", kShape, 11}, {"net.1.foo", kShape, 12}});
   EXPECT_EQ(found.pairs, (Names{"net.3.foo=net.0.foo", "net.4.foo=net.1.foo"}));
   EXPECT_EQ(found.notes,
-            Names{"layers 0 to 1 of b are compared with layers 3 to 4 of a: no numbers in common "
+            Names{"layers 0 to 1 of B are compared with layers 3 to 4 of A: no numbers in common "
                   "and nothing in the values to go by, so by order"});
 }
 
@@ -58,8 +58,8 @@ TEST(Renumber, PairsCallsThatAreCountedFromElsewhere) {
                              {{"0_query_0", kShape, 1}, {"0_query_3", kShape, 2}});
   EXPECT_EQ(found.pairs, (Names{"0_query_1=0_query_0", "0_query_2=0_query_3"}));
   EXPECT_EQ(found.notes,
-            (Names{"call 0 of b is compared with call 1 of a: their values agree best",
-                   "call 3 of b is compared with call 2 of a: their values agree best"}));
+            (Names{"call 0 of B is compared with call 1 of A: their values agree best",
+                   "call 3 of B is compared with call 2 of A: their values agree best"}));
   const Found steps = paired({{"step_5/mlp.out", kShape, 1}, {"step_6/mlp.out", kShape, 2}},
                              {{"step_0/mlp.out", kShape, 1}, {"step_1/mlp.out", kShape, 2}});
   EXPECT_EQ(steps.pairs, (Names{"step_5/mlp.out=step_0/mlp.out", "step_6/mlp.out=step_1/mlp.out"}));
@@ -74,7 +74,7 @@ TEST(Renumber, FindsTheCallThatOneSideKept) {
   const Found found = paired(one, calls);
   EXPECT_EQ(found.pairs, (Names{"0_query=0_query_1", "0_key=0_key_1"}));
   EXPECT_EQ(found.notes,
-            Names{"call 1 of b is compared with call 0 of a: their values agree best"});
+            Names{"call 1 of B is compared with call 0 of A: their values agree best"});
   EXPECT_EQ(paired(calls, one).pairs, (Names{"0_query_1=0_query", "0_key_1=0_key"}));
   // The first, where values do not tell; none, where they are no calls of the same thing.
   EXPECT_EQ(paired({{"out", kShape, 5}}, {{"out_0", kShape, 1}, {"out_1", kShape, 2}}).pairs,

@@ -10,6 +10,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "base/side.h"
 #include "naming/naming.h"
 #include "naming/rank_name.h"
 
@@ -92,8 +93,8 @@ std::vector<std::string> join_stages(Catalog& catalog, char side) {
   }
   std::set<uint64_t> stages;
   for (const Staged& staged : all) stages.insert(staged.stage);
-  return {fmt::format("{} was put together from {} stages of a pipeline{}", side, stages.size(),
-                      local ? ", each of which counts its layers from 0" : "")};
+  return {fmt::format("{} was put together from {} stages of a pipeline{}", capital(side),
+                      stages.size(), local ? ", each of which counts its layers from 0" : "")};
 }
 
 }  // namespace tensordiff

@@ -252,7 +252,7 @@ TEST(Manual, PairsWhatTheUserSaid) {
   EXPECT_EQ(pairs_of(matchers::manual, a, b, {.strategies = {}, .pairs = {{"x", "q"}}}),
             Names{"x=q"});
   const Result<Matching> missing = match(a, b, {.strategies = {"manual"}, .pairs = {{"x", "z"}}});
-  EXPECT_EQ(missing.value().notes, Names{"the pair 'x' and 'z' was not made: b has no such tensor, "
+  EXPECT_EQ(missing.value().notes, Names{"the pair 'x' and 'z' was not made: B has no such tensor, "
                                          "or it is in another pair"});
 }
 
@@ -315,7 +315,7 @@ TEST(PairsFile, ReadsJsonAndSimpleYaml) {
   }
   EXPECT_EQ(parse_pairs(pairs_text(pairs)).value(), pairs);
   EXPECT_EQ(parse_pairs("\na b\n").error().message(),
-            "line 2: not of the form 'name of a: name of b'");
+            "line 2: not of the form 'name in A: name in B'");
   EXPECT_EQ(parse_pairs("\"a: b").error().message(), "line 1: a quote is not closed");
   EXPECT_EQ(parse_pairs("a: 'b' c").error().message(), "line 1: something follows the second name");
   EXPECT_EQ(parse_pairs("[[\"a\"]]").error().message(), "a pair is not of two names");

@@ -14,6 +14,7 @@
 #include "match/checkpoint.h"
 #include "match/fingerprint.h"
 #include "match/matcher.h"
+#include "match/meaning.h"
 #include "match/signature.h"
 #include "naming/numbered_name.h"
 
@@ -206,8 +207,11 @@ Result<Proposal> propose(const MatchInput& input) {
   std::vector<char> same(of_a.size());
   for_each_index(of_a.size(), [&](std::size_t i) {
     const std::size_t j = of_a[i].index;
+    // What names say wins: a residual sum that was left out makes two other steps the same.
+    const bool may_be = may_mean_the_same(input.side_a.places[input.free_a[i]],
+                                          input.side_b.places[input.free_b[j]]);
     same[i] =
-        clear(of_a[i]) && clear(of_b[j]) && of_b[j].index == i &&
+        may_be && clear(of_a[i]) && clear(of_b[j]) && of_b[j].index == i &&
         hold_the_same(input.a.tensors[input.free_a[i]], input.b.tensors[input.free_b[j]], a[i]);
   });
   for (std::size_t i = 0; i < of_a.size(); ++i)

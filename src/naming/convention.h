@@ -1,5 +1,5 @@
 // How a family of models or a framework names its tensors: rows of data that the parser of names
-// (naming/place_of.cpp) looks up.
+// (naming/read_place.cpp) looks up.
 //
 // To add one: write naming/conventions/<name>.cpp and add it to the list below.
 

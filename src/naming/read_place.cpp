@@ -292,6 +292,7 @@ class NameReader {
 Place read_place(std::string_view name) { return NameReader(name).read(); }
 
 std::string_view stage_in(std::string_view name, const Place& place) {
+  if (place.layer_at.size == 0) return {};
   const std::string_view stem = place.staged ? without_extension(name) : name;
   const std::size_t first = place.layer_at.first + std::size_t{place.layer_at.size} + 1;
   return first < stem.size() ? stem.substr(first) : std::string_view();

@@ -32,12 +32,12 @@ std::vector<Found> find_packed(Catalog& catalog, const Siblings::Index& index) {
     Result<std::optional<Unpacked>> weight = unpacked(Siblings(tensor, index, catalog.metadata));
     if (!weight.ok() && ++failed <= kProblemsMax)
       catalog.problems.push_back(
-          {printable(tensor.name), fmt::format("not dequantised: {}", weight.error().message())});
+          {printable(tensor.name), fmt::format("not dequantized: {}", weight.error().message())});
     if (weight.ok() && weight.value()) found.push_back({i, std::move(*weight.value())});
   }
   if (failed > kProblemsMax)
     catalog.problems.push_back(
-        {"", fmt::format("and {} more packed weights that were not dequantised",
+        {"", fmt::format("and {} more packed weights that were not dequantized",
                          failed - kProblemsMax)});
   return found;
 }

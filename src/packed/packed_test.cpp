@@ -228,34 +228,34 @@ TEST(Unpack, SaysWhatDoesNotFit) {
     std::string problem;
   } cases[] = {
       {{bytes("w", {2, 2}, {1, 2, 3, 4}, DType::i8), floats("w_scale", {3}, {1, 2, 3})},
-       "not dequantised: scaled: scales of [3] do not fit levels of [2, 2]"},
+       "not dequantized: scaled: scales of [3] do not fit levels of [2, 2]"},
       {{bytes("w", {2, 2}, {1, 2, 3, 4}, DType::i8), floats("w_scale", {0}, {})},
-       "not dequantised: scaled: scales of [0] do not fit levels of [2, 2]"},
+       "not dequantized: scaled: scales of [0] do not fit levels of [2, 2]"},
       {{words("x.qweight", {1, 8}, std::vector<uint32_t>(8)),
         words("x.qzeros", {1, 5}, {0, 0, 0, 0, 0}), floats("x.scales", {1, 8}, eight)},
-       "not dequantised: gptq: levels of [1, 8] do not fit zeros of [1, 5] and scales of [1, 8]"},
+       "not dequantized: gptq: levels of [1, 8] do not fit zeros of [1, 5] and scales of [1, 8]"},
       {{words("x.qweight", {1, 8}, std::vector<uint32_t>(8)), words("x.qzeros", {1, 1}, {0}),
         floats("x.scales", {1, 8}, eight), words("x.g_idx", {2}, {0, 0})},
-       "not dequantised: gptq: g_idx of 2 for 8 inputs"},
+       "not dequantized: gptq: g_idx of 2 for 8 inputs"},
       {{words("x.qweight", {2, 1}, {0, 0}), words("x.qzeros", {2, 1}, {0, 0}),
         floats("x.scales", {1, 8}, eight)},
-       "not dequantised: awq: levels of [2, 1] do not fit zeros of [2, 1] and scales of [1, 8]"},
+       "not dequantized: awq: levels of [2, 1] do not fit zeros of [2, 1] and scales of [1, 8]"},
       {{words("x.weight_packed", {2, 1}, {0, 0}), stored("x.weight_shape", DType::i64, {2}, huge),
         floats("x.weight_scale", {2, 1}, {1, 1})},
-       "not dequantised: compressed-tensors: a weight_shape that is none"},
+       "not dequantized: compressed-tensors: a weight_shape that is none"},
       {{words("x.weight_packed", {2, 1}, {0, 0}),
         stored("x.weight_shape", DType::i64, {2}, negative),
         floats("x.weight_scale", {2, 1}, {1, 1})},
-       "not dequantised: compressed-tensors: a weight_shape that is none"},
+       "not dequantized: compressed-tensors: a weight_shape that is none"},
       {{bytes("x_blocks", {1, 1, 16}, std::vector<uint8_t>(16)),
         bytes("x_scales", {1, 3}, {1, 2, 3})},
-       "not dequantised: small-floats: levels of [1, 1, 16] do not fit scales of [1, 3]"},
+       "not dequantized: small-floats: levels of [1, 1, 16] do not fit scales of [1, 3]"},
       {nf4(R"({"shape":[9,9],"blocksize":2})"),
-       "not dequantised: bitsandbytes: 2 bytes for a shape of [9, 9]"},
+       "not dequantized: bitsandbytes: 2 bytes for a shape of [9, 9]"},
       {nf4(R"({"shape":[4],"blocksize":0})"),
-       "not dequantised: bitsandbytes: its quant_state has no blocksize or no possible shape"},
+       "not dequantized: bitsandbytes: its quant_state has no blocksize or no possible shape"},
       {nf4(R"({"shape":[4],"blocksize":2})"),
-       "not dequantised: bitsandbytes: 0 largest values for 2 blocks"},
+       "not dequantized: bitsandbytes: 0 largest values for 2 blocks"},
       {nf4("{"), ""},
   };
   for (const auto& [tensors, problem] : cases) {
@@ -277,7 +277,7 @@ TEST(Unpack, SaysThatManyDoNotFitInAFewLines) {
   }
   const Catalog catalog = unpacked(tensors);
   ASSERT_EQ(catalog.problems.size(), 9);
-  EXPECT_EQ(catalog.problems[8].message, "and 92 more packed weights that were not dequantised");
+  EXPECT_EQ(catalog.problems[8].message, "and 92 more packed weights that were not dequantized");
 }
 
 }  // namespace

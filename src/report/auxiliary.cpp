@@ -39,7 +39,7 @@ void note_made(const Catalog& catalog, std::string_view side, std::vector<std::s
   for (const Tensor& tensor : catalog.tensors)
     if (!tensor.made_from.empty()) ++kinds[tensor.made_from];
   for (const auto& [from, count] : kinds)
-    notes.push_back(fmt::format("{}: {} weight{} dequantised from {}", side, count,
+    notes.push_back(fmt::format("{}: {} weight{} dequantized from {}", side, count,
                                 count == 1 ? " was" : "s were", from));
 }
 

@@ -18,10 +18,6 @@ std::string key_of(std::string_view a, std::string_view b) { return fmt::format(
 
 bool differs(Status status) { return status >= Status::different; }
 
-bool differs(std::string_view status) {
-  return status == "different" || status == "incomparable" || status == "error";
-}
-
 }  // namespace
 
 Result<Baseline> Baseline::parse(std::string_view text) {
@@ -33,7 +29,8 @@ Result<Baseline> Baseline::parse(std::string_view text) {
   Baseline baseline;
   for (const Json& pair : json["pairs"].array()) {
     Row& row = baseline.rows_[key_of(pair["name_a"].string(), pair["name_b"].string())];
-    row.status = pair["status"].string();
+    // A word that is none of ours is no difference that was known.
+    row.status = status_named(pair["status"].string()).value_or(Status::identical);
     row.rel_l2 = pair["diff"]["rel_l2"].number();
     row.nonfinite_mismatch = pair["diff"]["nonfinite_mismatch"].u64().value_or(0);
   }
@@ -46,11 +43,11 @@ Result<Baseline> Baseline::parse(std::string_view text) {
 
 std::string Baseline::growth(const Row& before, const PairRow& now) {
   const Diff& diff = now.comparison.diff;
-  const std::string_view status = name_of(now.comparison.status);
-  if (status != before.status && now.comparison.status > Status::different)
-    return fmt::format("was {}, is {}", before.status, status);
+  const Status status = now.comparison.status;
+  if (status != before.status && status > Status::different)
+    return fmt::format("was {}, is {}", name_of(before.status), name_of(status));
   if (diff.nonfinite_mismatch > before.nonfinite_mismatch)
-    return fmt::format("NaN or infinity out of step at {} places, was {}", diff.nonfinite_mismatch,
+    return fmt::format("NaN/Inf mismatch at {} elements, was {}", diff.nonfinite_mismatch,
                        before.nonfinite_mismatch);
   if (diff.rel_l2 && before.rel_l2 && *diff.rel_l2 > kGrowthMin * *before.rel_l2)
     return fmt::format("relative L2 error {}, was {}", short_number(*diff.rel_l2),

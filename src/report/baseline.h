@@ -26,7 +26,7 @@ class Baseline {
 
  private:
   struct Row {
-    std::string status;
+    Status status = Status::identical;
     std::optional<double> rel_l2;
     uint64_t nonfinite_mismatch = 0;
   };

@@ -23,7 +23,7 @@ std::vector<BatchRow> sample() {
   bad.status = 1;
   bad.different = 3;
   bad.worst = std::numeric_limits<double>::infinity();
-  bad.divergence = "in layer 1 at query: scale: b = 2 × a";
+  bad.divergence = "in layer 1 at query: scale: B = 2 × A";
   BatchRow ugly = good;
   ugly.name = "nine";
   ugly.verdict = Conclusion::trouble;
@@ -67,7 +67,7 @@ TEST(BatchReport, TellsTheSameInEveryForm) {
     const std::string text = render_batch(sample(), output, {});
     EXPECT_NE(text.find("seven"), std::string::npos) << output;
     EXPECT_NE(text.find("No such file or directory"), std::string::npos) << output << "\n" << text;
-    EXPECT_NE(text.find("b = 2 × a"), std::string::npos) << output;
+    EXPECT_NE(text.find("B = 2 × A"), std::string::npos) << output;
   }
   EXPECT_TRUE(render_batch(sample(), "text", {})
                   .starts_with("3 comparisons: 1 trouble, 1 different, 1 same\n"));

@@ -59,7 +59,7 @@ TEST(Changes, OfShapesThatWereNotReadAreChangesOfShape) {
 
 TEST(StatsText, HasALineForEachChange) {
   EXPECT_EQ(renderers::stats.render(sample_report(), {}),
-            "  ! cut: b: deflate stream ends early\n"
+            "  ! cut: B: deflate stream ends early\n"
             "  - gone: shape=[4], dtype=f32, params=4\n"
             "  + new: shape=[], dtype=i64, params=1\n"
             "  ~ odd: shape=[2, 3] -> [7]\n"
@@ -80,7 +80,7 @@ TEST(ChangesJson, HasOneKeyForEachChange) {
   ASSERT_TRUE(parsed.ok());
   const Json& json = parsed.value();
   ASSERT_EQ(json.array().size(), 5U);
-  EXPECT_EQ(json[0]["TensorUnreadable"][1].string(), "b: deflate stream ends early");
+  EXPECT_EQ(json[0]["TensorUnreadable"][1].string(), "B: deflate stream ends early");
   EXPECT_EQ(json[1]["TensorRemoved"][0].string(), "gone");
   EXPECT_EQ(json[2]["TensorAdded"][1]["dtype"].string(), "i64");
   EXPECT_EQ(json[3]["TensorShapeChanged"][2][0].u64(), 7U);

@@ -48,9 +48,9 @@ void add_summary(const Report& report, doc::Document& document) {
       tiles.tiles.push_back(
           {std::string(status_text(status)), human_count(count), look_of(status)});
   if (!report.only_a.empty())
-    tiles.tiles.push_back({"only in a", human_count(report.only_a.size()), Look::trouble});
+    tiles.tiles.push_back({"only in A", human_count(report.only_a.size()), Look::trouble});
   if (!report.only_b.empty())
-    tiles.tiles.push_back({"only in b", human_count(report.only_b.size()), Look::trouble});
+    tiles.tiles.push_back({"only in B", human_count(report.only_b.size()), Look::trouble});
   document.blocks.emplace_back(std::move(tiles));
   if (!summary.caveat.empty())
     document.blocks.emplace_back(
@@ -114,15 +114,15 @@ void add_slice(const Report& report, std::size_t pair, doc::Document& document) 
     for (const double value : values) cells.push_back({fmt::format("{:.5g}", value)});
     table.rows.push_back(std::move(cells));
   };
-  add("a", slice.a);
-  add("b", slice.b);
-  add("a, as the finding explains it", slice.model);
+  add("A", slice.a);
+  add("B", slice.b);
+  add("A, with the finding applied", slice.model);
   document.blocks.emplace_back(std::move(table));
 }
 
 void add_divergences(const Report& report, doc::Document& document) {
   if (!report.first_divergence && report.findings.empty()) return;
-  document.blocks.emplace_back(doc::Heading{"Where they part"});
+  document.blocks.emplace_back(doc::Heading{"First divergence"});
   std::set<std::size_t> told;
   if (const auto& first = report.first_divergence) {
     const PairRow& row = report.pairs[first->pair];
@@ -195,8 +195,8 @@ void add_charts(const Report& report, doc::Document& document) {
     if (largest.size() < kBarsMax && row->comparison.diff.rel_l2)
       largest.push_back({names_of(*row), row->comparison.diff.rel_l2, Look::bad});
   if (all.size() > 1)
-    document.blocks.emplace_back(
-        dot_chart("Relative L2 error of each pair, in order; the ring marks where they part", all));
+    document.blocks.emplace_back(dot_chart(
+        "Relative L2 error of each pair, in order; the ring marks the first divergence", all));
   if (std::optional<doc::Chart> map = layer_map(report))
     document.blocks.emplace_back(std::move(*map));
   if (largest.size() > 1)
@@ -265,7 +265,7 @@ void add_unpaired(const std::vector<Report::Unpaired>& tensors, std::string_view
     if (remark.empty() && tensor.not_dumped) remark = "the other side did not dump it";
     if (tensor.novelty == Novelty::known) remark = "known";
     if (remark.empty() && !tensor.nearest.empty())
-      remark = fmt::format("most like {}{}{}", tensor.nearest, tensor.why.empty() ? "" : ": ",
+      remark = fmt::format("nearest name: {}{}{}", tensor.nearest, tensor.why.empty() ? "" : ": ",
                            tensor.why);
     table.rows.push_back({{tensor.id.name, Look::plain, true},
                           {std::string(name_of(tensor.id.dtype)), Look::dim},
@@ -286,14 +286,14 @@ void add_inputs(const Report& report, doc::Document& document) {
                           {human_count(side.tensors)},
                           {human_bytes(side.bytes)}});
   };
-  add("a", report.a);
-  if (!report.b.path.empty()) add("b", report.b);
+  add("A", report.a);
+  if (!report.b.path.empty()) add("B", report.b);
   document.blocks.emplace_back(doc::Heading{"Inputs"});
   document.blocks.emplace_back(std::move(table));
   doc::List remarks;
   for (const Side* side : {&report.a, &report.b})
     for (const Problem& problem : side->problems)
-      remarks.items.push_back(fmt::format("problem in {}: {}{}", side == &report.a ? "a" : "b",
+      remarks.items.push_back(fmt::format("problem in {}: {}{}", side == &report.a ? "A" : "B",
                                           problem.where.empty() ? "" : problem.where + ": ",
                                           problem.message));
   for (const std::string& note : report.notes) remarks.items.push_back("note: " + note);
@@ -313,7 +313,7 @@ void add_review(const Report& report, doc::Document& document) {
   document.blocks.emplace_back(doc::Heading{"What changed"});
   document.blocks.emplace_back(doc::List{std::move(review.changed)});
   document.blocks.emplace_back(doc::Heading{"What to look at"});
-  if (review.look_at.empty()) review.look_at = {"Nothing asks for a second look."};
+  if (review.look_at.empty()) review.look_at = {"Nothing needs a second look."};
   document.blocks.emplace_back(doc::List{std::move(review.look_at)});
 }
 
@@ -359,7 +359,7 @@ doc::Document compare_document(const Report& report, const RenderOptions& option
   document.look = look_of(report.summary.verdict);
   document.subtitle = report.b.path.empty()
                           ? fmt::format("Every tensor of {} with every other", report.a.path)
-                          : fmt::format("a = {}, b = {}", report.a.path, report.b.path);
+                          : fmt::format("A = {}, B = {}", report.a.path, report.b.path);
   add_summary(report, document);
   add_baseline(report, document);
   if (options.review) {
@@ -373,8 +373,8 @@ doc::Document compare_document(const Report& report, const RenderOptions& option
   add_answers(report.analyses, document);
   add_pairs(report, options, document);
   if (options.show_unpaired) {
-    add_unpaired(report.only_a, "a", document);
-    add_unpaired(report.only_b, "b", document);
+    add_unpaired(report.only_a, "A", document);
+    add_unpaired(report.only_b, "B", document);
   }
   add_trials(report, document);
   add_inputs(report, document);

@@ -15,7 +15,7 @@ Report with_findings() {
   finding.code = "scale";
   finding.pair = 2;
   finding.confidence = 0.99;
-  finding.explanation = "b = 0.125 × a";
+  finding.explanation = "B = 0.125 × A";
   finding.parameters = {{"factor", 0.125}};
   finding.residual_before = 0.875;
   finding.residual_after = 2e-7;
@@ -23,7 +23,7 @@ Report with_findings() {
   report.findings = {finding};
   finding.pair = 1;
   finding.code = "cast";
-  finding.explanation = "b is a rounded to bf16";
+  finding.explanation = "B is A rounded to bf16";
   report.findings.push_back(finding);
   report.next_divergences = {{3, true, "its inputs agree"}};
   Answer answer;
@@ -44,22 +44,22 @@ void expect_all(const std::string& text, const std::vector<std::string>& wanted)
 // Both outputs say the same: verdict, cause, evidence, what follows, analyses, leftovers, problems.
 const std::vector<std::string> kFacts = {"trouble",
                                          "Diverges in layer 1 at query",
-                                         "b = 0.125 × a; residual 0.875 → 2e-07",
+                                         "B = 0.125 × A; residual 0.875 → 2e-07",
                                          "Its inputs agree; its output does not",
                                          "factor = 0.125",
                                          "values from [1, 0]",
-                                         "a, as the finding explains it",
+                                         "A, with the finding applied",
                                          "3.25",
                                          "confidence 0.99",
                                          "Then at odd",
-                                         "b is a rounded to bf16",
+                                         "B is A rounded to bf16",
                                          "Memory analysis",
                                          "too large",
                                          "missing: a config.json beside the file",
                                          "gone",
                                          "new",
                                          "deflate stream ends early",
-                                         "layer 3 of b is taken for layer 1 of a"};
+                                         "layer 3 of B is compared with layer 1 of A"};
 
 TEST(CompareDocument, TellsEverythingInHtml) {
   const std::string page = renderers::html.render(with_findings(), {});

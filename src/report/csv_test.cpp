@@ -46,12 +46,12 @@ TEST(Csv, TellsWhatWasFound) {
   Finding finding;
   finding.code = "scale";
   finding.pair = 2;
-  finding.explanation = "b = 2 × a";
+  finding.explanation = "B = 2 × A";
   report.findings = {finding};
   report.pairs[2].verdict = Verdict::bug;
   const auto lines = lines_of(renderers::csv.render(report, {}));
   EXPECT_TRUE(lines[0].ends_with(",message,verdict,diverges,findings,baseline"));
-  EXPECT_TRUE(lines[3].ends_with(",,bug,first,scale: b = 2 × a,")) << lines[3];
+  EXPECT_TRUE(lines[3].ends_with(",,bug,first,scale: B = 2 × A,")) << lines[3];
   EXPECT_TRUE(lines[2].ends_with(",,,next,,")) << lines[2];
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/base64.h"
+#include "base/build_info.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "report/chart.h"
@@ -132,7 +133,7 @@ std::string html_of(const Document& document) {
       "<footer>Made by tensordiff {}.</footer>\n</main>\n<script>{}</script></body></html>\n",
       policy(style), escaped(document.title), escaped(document.verdict), style,
       escaped(document.title), name_of(document.look), escaped(document.verdict),
-      escaped(document.subtitle), writer.out, TENSORDIFF_VERSION, kPageScript);
+      escaped(document.subtitle), writer.out, kVersion, kPageScript);
 }
 
 std::string_view name_of(Look look) {

@@ -77,12 +77,12 @@ JunitCase case_of(const Report& report, const PairRow& row) {
   return test;
 }
 
-JunitCase case_of(const Report::Unpaired& tensor, std::string_view side) {
+JunitCase case_of(const Report::Unpaired& tensor, char side) {
   JunitCase test{fmt::format("only in {}", side), tensor.id.name};
   test.message = tensor.layer_absent ? "the other side lacks this layer"
                  : tensor.not_dumped
                      ? "the other side did not dump it"
-                     : fmt::format("there is no such tensor in {}", side == "a" ? "b" : "a");
+                     : fmt::format("there is no such tensor in {}", side == 'a' ? 'B' : 'A');
   test.outcome = tensor.is_difference() ? JunitCase::Outcome::failed : JunitCase::Outcome::skipped;
   mark_known(tensor.novelty, test);
   if (tensor.id.fault.empty()) return test;
@@ -103,8 +103,8 @@ std::string render(const Report& report, const RenderOptions& options) {
   for (const PairRow* row : select_pairs(report, options, Sort::layer))
     suite.cases.push_back(case_of(report, *row));
   if (options.show_unpaired) {
-    for (const auto& tensor : report.only_a) suite.cases.push_back(case_of(tensor, "a"));
-    for (const auto& tensor : report.only_b) suite.cases.push_back(case_of(tensor, "b"));
+    for (const auto& tensor : report.only_a) suite.cases.push_back(case_of(tensor, 'a'));
+    for (const auto& tensor : report.only_b) suite.cases.push_back(case_of(tensor, 'b'));
   }
   for (const Answer& answer : report.analyses) {
     JunitCase test{"analyses", std::string(answer.name)};

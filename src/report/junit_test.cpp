@@ -14,7 +14,7 @@ TEST(Junit, IsACaseForEachPairAndLeftover) {
   finding.code = "scale";
   finding.pair = 2;
   finding.confidence = 0.99;
-  finding.explanation = "b = 2 × a";
+  finding.explanation = "B = 2 × A";
   report.findings = {finding};
   report.only_a[0].layer_absent = true;
   const std::string text = renderers::junit.render(report, {});
@@ -23,11 +23,11 @@ TEST(Junit, IsACaseForEachPairAndLeftover) {
         "skipped=\"1\">",
         "<property name=\"verdict\" value=\"trouble\"/>",
         "<testcase classname=\"tensors\" name=\"same\"/>",
-        "<testcase classname=\"layer 1\" name=\"off\">\n      <failure message=\"b = 2 × a\">First "
-        "divergence: its inputs agree; its output does not\nscale: b = 2 × a (confidence 0.99)",
-        "<error message=\"b: deflate stream ends early\"></error>",
+        "<testcase classname=\"layer 1\" name=\"off\">\n      <failure message=\"B = 2 × A\">First "
+        "divergence: its inputs agree; its output does not\nscale: B = 2 × A (confidence 0.99)",
+        "<error message=\"B: deflate stream ends early\"></error>",
         "<skipped message=\"the other side lacks this layer\"></skipped>",
-        "<testcase classname=\"only in b\" name=\"new\">\n      <failure"})
+        "<testcase classname=\"only in B\" name=\"new\">\n      <failure"})
     EXPECT_NE(text.find(wanted), std::string::npos) << wanted << "\nis not in\n" << text;
 }
 

@@ -24,7 +24,7 @@ TEST(LayoutNotes, PartsAreToldWhereTheyAgree) {
   report.pairs = {row(Status::identical, {}), row(Status::equal, {kPart})};
   note_layouts(report);
   EXPECT_EQ(report.notes,
-            std::vector<std::string>{"one pair that agrees was compared in part only: 'w': b has 4 "
+            std::vector<std::string>{"one pair that agrees was compared in part only: 'w': B has 4 "
                                      "more rows on axis 0: only the first 20 are compared"});
   report.notes.clear();
   report.pairs.push_back(row(Status::close, {{Kind::one_of_stack, 'a', 0, 8, 1}}));
@@ -63,16 +63,16 @@ TEST(Wording, EveryNoteHasItsWordsAndTheMessageFollows) {
   EXPECT_EQ(note_text({Kind::only_end, 'a', 1, 9, 6}),
             "a has 3 more rows on axis 1: only the last 6 are compared");
   EXPECT_EQ(note_text({Kind::one_of_stack, 'b', 0, 4, 1}),
-            "axis 0 of b stacks 4, of which only the first is compared");
+            "axis 0 of B stacks 4, of which only the first is compared");
   EXPECT_EQ(note_text({Kind::rope_rows, 'a', 0, 32}),
-            "rows follow the other RoPE layout: in each head of 32, b has neighbours where a has "
+            "rows follow the other RoPE layout: in each head of 32, B has neighbours where A has "
             "halves");
   EXPECT_EQ(note_text({Kind::flattened}),
             "no axes in common: compared element by element in the order they are stored");
   PairRow both = row(Status::close, {kPart, {Kind::not_confirmed}});
   both.message = "and more";
   EXPECT_EQ(message_of(both),
-            "b has 4 more rows on axis 0: only the first 20 are compared; layout not confirmed by "
+            "B has 4 more rows on axis 0: only the first 20 are compared; layout not confirmed by "
             "values; and more");
   EXPECT_EQ(message_of(row(Status::close, {})), "");
 }

@@ -36,17 +36,16 @@ const PositionPoint* worst_of(const LogitsDiff& diff) {
 
 std::string other_token_text(const LogitsComparison& comparison) {
   const LogitsDiff& diff = comparison.diff;
-  if (!diff.first_other)
-    return diff.same_top ? "none: the most likely tokens are all the same" : "";
+  if (!diff.first_other) return diff.same_top ? "none: the most likely tokens are the same" : "";
   const OtherToken& other = *diff.first_other;
   return fmt::format("{}: A takes {} (ahead by {}), B takes {} (ahead by {})",
                      place_of(comparison, other.sequence, other.position), other.a,
                      human_number(other.margin_a), other.b, human_number(other.margin_b));
 }
 
-doc::Look look_of(std::string_view verdict) {
-  if (verdict == "different") return doc::Look::bad;
-  return verdict == "same" ? doc::Look::good : doc::Look::close;
+doc::Look look_of(LogitsVerdict verdict) {
+  if (verdict == LogitsVerdict::different) return doc::Look::bad;
+  return verdict == LogitsVerdict::same ? doc::Look::good : doc::Look::close;
 }
 
 void write_estimate(JsonWriter& json, std::string_view name, const std::optional<Estimate>& value) {
@@ -143,15 +142,15 @@ std::vector<std::pair<std::string, std::string>> logits_lines(const LogitsCompar
 std::string logits_text(const LogitsComparison& comparison, const RenderOptions& options) {
   const Style style(options.color);
   const LogitsDiff& diff = comparison.diff;
-  std::string verdict(comparison.verdict);
+  std::string verdict(name_of(comparison.verdict));
   std::ranges::transform(verdict, verdict.begin(), [](char c) {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   });
-  std::string out =
-      fmt::format("{}  {} of {}{}\n",
-                  style(comparison.verdict == "different" ? Tone::bad : Tone::good, verdict),
-                  counted(diff.positions, "position"), counted(comparison.names.size(), "sequence"),
-                  diff.vocabulary ? fmt::format(", {} words", human_count(diff.vocabulary)) : "");
+  std::string out = fmt::format(
+      "{}  {} of {}{}\n",
+      style(comparison.verdict == LogitsVerdict::different ? Tone::bad : Tone::good, verdict),
+      counted(diff.positions, "position"), counted(comparison.names.size(), "sequence"),
+      diff.vocabulary ? fmt::format(", {} words", human_count(diff.vocabulary)) : "");
   if (options.brief) return out;
   for (const auto& [label, text] : logits_lines(comparison))
     out += fmt::format("{:<12}{}\n", label, printable(text, 1000));
@@ -163,7 +162,7 @@ std::string logits_text(const LogitsComparison& comparison, const RenderOptions&
 void write_logits(JsonWriter& json, const LogitsComparison& comparison) {
   const LogitsDiff& diff = comparison.diff;
   const bool any = diff.kl.has_value();
-  json.begin_object().member("verdict", comparison.verdict);
+  json.begin_object().member("verdict", name_of(comparison.verdict));
   json.member("sequences", uint64_t{comparison.names.size()});
   json.member("positions", diff.positions).member("unusable", diff.unusable);
   json.member("vocabulary", diff.vocabulary ? std::optional(diff.vocabulary) : std::nullopt);
@@ -174,7 +173,7 @@ void write_logits(JsonWriter& json, const LogitsComparison& comparison) {
   write_estimate(json, "delta_p", any ? std::optional(diff.delta_p_mean) : std::nullopt);
   json.member("delta_p_rms", any ? std::optional(diff.delta_p_rms) : std::nullopt);
   write_shares(json, "delta_p_percentiles", diff.delta_p, any);
-  json.member("delta_p_of", diff.told ? "next token" : "most likely token of a");
+  json.member("delta_p_of", diff.told ? "next token" : "most likely token of A");
   write_estimate(json, "same_top", diff.same_top);
   for (std::size_t k = 0; k < std::size(kTops); ++k)
     json.member(fmt::format("overlap_top_{}", kTops[k]),
@@ -232,14 +231,15 @@ doc::Document logits_document(const LogitsComparison& comparison) {
   const LogitsDiff& diff = comparison.diff;
   doc::Document document;
   document.title = "Predictions";
-  document.verdict = comparison.verdict;
+  document.verdict = name_of(comparison.verdict);
   document.look = look_of(comparison.verdict);
   document.subtitle = fmt::format("{} of {}", counted(diff.positions, "position"),
                                   counted(comparison.names.size(), "sequence"));
   std::string cause = "no single cause explains the difference";
   for (const Finding& finding : comparison.findings)
     if (!finding.convention) cause = finding.explanation;
-  if (comparison.verdict != "different") cause = "both predict the same, but for rounding";
+  if (comparison.verdict != LogitsVerdict::different)
+    cause = "both predict the same, but for rounding";
   document.blocks.emplace_back(doc::Callout{document.look, document.verdict, cause});
   doc::Tiles tiles;
   if (diff.kl) tiles.tiles.push_back({"mean KL", with_error(*diff.kl)});

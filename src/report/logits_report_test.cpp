@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "naming/naming.h"
 #include "report/predictions.h"
 #include "tensor/test_views.h"

@@ -26,7 +26,7 @@ bool is_settled(Status status) { return status <= Status::equal || status >= Sta
 std::vector<bool> different_ones(const LogitsComparison& comparison) {
   const std::vector<double>& errors = comparison.diff.ratio_errors;
   std::vector<bool> different(errors.size());
-  if (comparison.verdict != "different" || errors.empty()) return different;
+  if (comparison.verdict != LogitsVerdict::different || errors.empty()) return different;
   for (std::size_t i = 0; i < errors.size(); ++i) different[i] = errors[i] > kRatioErrorMax;
   const auto worst = std::ranges::max_element(errors) - errors.begin();
   different[static_cast<std::size_t>(worst)] = true;
@@ -51,12 +51,20 @@ void judge_predictions(const Catalog& a, const Catalog& b, const Matching& match
     if (!rows[i]) continue;
     Status& status = report.pairs[*rows[i]].comparison.status;
     if (is_settled(status)) continue;
-    // Logits have a noise model of their own; it stands unless the predictions say more.
-    if (different[i] || (!of_tokens && status == Status::different))
+    // A cause that was found stands; what is merely beyond a tolerance is for the predictions.
+    const bool explained = std::ranges::any_of(report.findings, [&](const Finding& finding) {
+      return finding.pair == *rows[i] && !finding.convention;
+    });
+    if (different[i] || (!of_tokens && explained && status == Status::different))
       status = Status::different;
     else
       status = Status::close;
   }
+  // The alternatives of each token are a part of what is predicted, not a result of their own.
+  for (PairRow& row : report.pairs)
+    if (of_tokens && is_alternatives(row.a.name) && !is_settled(row.comparison.status) &&
+        comparison.verdict != LogitsVerdict::different)
+      row.comparison.status = Status::close;
   const auto first = std::ranges::find_if(report.pairs, [](const PairRow& row) {
     return row.comparison.status == Status::different ||
            row.comparison.status == Status::incomparable;

@@ -105,7 +105,7 @@ TEST(ReportJson, WritesFindingsWithTheirEvidence) {
   finding.code = "scale";
   finding.pair = 2;
   finding.confidence = 0.75;
-  finding.explanation = "b = 0.125 × a";
+  finding.explanation = "B = 0.125 × A";
   finding.parameters = {{"factor", 0.125}, {"per", std::string("head")}};
   finding.residual_before = 0.875;
   finding.evidence = EvidenceSlice{{1, 0}, {8, 16}, {1, 2}, {1, NAN}};

@@ -102,7 +102,7 @@ void look_at_findings(const Report& report, Review& review) {
     const Finding* finding = finding_at(report, row.index);
     const std::string why =
         finding ? cause_of(*finding) : printable(report.first_divergence->explanation, 1000);
-    review.look_at.push_back(fmt::format("They part {}: {}.", place_of(row), why));
+    review.look_at.push_back(fmt::format("First divergence {}: {}.", place_of(row), why));
   }
   for (std::size_t i = 0; i < std::min(kLookMax, report.next_divergences.size()); ++i) {
     const std::size_t pair = report.next_divergences[i].pair;
@@ -121,7 +121,7 @@ void look_at_numbers(const Report& report, Review& review) {
   }
   if (!broken.empty())
     review.look_at.push_back(
-        fmt::format("NaN or infinity that a does not have: {}.", kinds_text(broken)));
+        fmt::format("NaN or Inf that A does not have: {}.", kinds_text(broken)));
   if (!unreadable.empty())
     review.look_at.push_back(fmt::format("Could not be read: {}.", kinds_text(unreadable)));
 
@@ -143,8 +143,8 @@ Review review_of(const Report& report) {
   Review review;
   tell_values(report, review);
   tell_form(report, review);
-  tell_unpaired(report.only_a, "only in a", review);
-  tell_unpaired(report.only_b, "only in b", review);
+  tell_unpaired(report.only_a, "only in A", review);
+  tell_unpaired(report.only_b, "only in B", review);
   look_at_findings(report, review);
   look_at_numbers(report, review);
   for (const Answer& answer : report.analyses)

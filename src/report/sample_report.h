@@ -73,7 +73,7 @@ inline Report sample_report() {
       sample_pair(1, "near", Status::close),
       sample_pair(2, "off", Status::different),
       sample_failure(3, "odd", Status::incomparable, "no common layout for [2, 3] and [7]"),
-      sample_failure(4, "cut", Status::error, "b: deflate stream ends early"),
+      sample_failure(4, "cut", Status::error, "B: deflate stream ends early"),
   };
   report.pairs[3].b.shape = {7};
   report.pairs[2].layer = 1;
@@ -91,7 +91,7 @@ inline Report sample_report() {
   report.first_divergence = {2, true, "its inputs agree; its output does not"};
   report.only_a = {{{"gone", DType::f32, {4}, ""}, false, stats_between(4, 1, 1)}};
   report.only_b = {{{"new", DType::i64, {}, ""}, false, stats_between(1, 3, 3)}};
-  report.notes = {"layer 3 of b is taken for layer 1 of a"};
+  report.notes = {"layer 3 of B is compared with layer 1 of A"};
   return report;
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "report/report.h"
+#include "report/wire.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr std::string_view kConclusionNames[kConclusions] = {"same",  "close",     "shapes_match",
-                                                             "known", "different", "trouble"};
+static_assert(std::size(wire::kConclusionWords) == kConclusions);
 
 uint64_t count_of(const Report& report, Status status) {
   const auto has = [&](const PairRow& row) { return row.comparison.status == status; };
@@ -25,18 +25,18 @@ std::string nothing_text(const Report& report) {
 }  // namespace
 
 std::string_view name_of(std::optional<Novelty> novelty) {
-  constexpr std::string_view kNames[] = {"known", "grown", "new"};
-  return novelty ? kNames[static_cast<std::size_t>(*novelty)] : "";
+  return novelty ? wire::kNovelties[static_cast<std::size_t>(*novelty)] : "";
 }
 
 std::string_view name_of(Conclusion conclusion) {
-  return kConclusionNames[static_cast<std::size_t>(conclusion)];
+  return wire::kConclusionWords[static_cast<std::size_t>(conclusion)];
 }
 
 std::optional<Conclusion> conclusion_named(std::string_view name) {
-  const auto found = std::ranges::find(kConclusionNames, name);
-  if (found == std::end(kConclusionNames)) return std::nullopt;
-  return static_cast<Conclusion>(found - kConclusionNames);
+  const auto& words = wire::kConclusionWords;
+  const auto found = std::ranges::find(words, name);
+  if (found == std::end(words)) return std::nullopt;
+  return static_cast<Conclusion>(found - words);
 }
 
 Summary summarise(const Report& report) {

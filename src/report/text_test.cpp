@@ -36,9 +36,9 @@ TEST(Text, NeverHidesWhatFailedOrWasLeftOver) {
   for (const std::string_view part :
        {"TROUBLE    first divergence: layer 1, query\n",
         "evidence   its inputs agree; its output does not\n",
-        "problem    A: evil.pkl: posix.system was not run", "└ b: deflate stream ends early",
+        "problem    A: evil.pkl: posix.system was not run", "└ B: deflate stream ends early",
         "└ no common layout for [2, 3] and [7]", "only in A  1 tensor", "gone  f32 [4]",
-        "only in B  1 tensor", "note       layer 3 of b is taken for layer 1 of a", "▶ off"})
+        "only in B  1 tensor", "note       layer 3 of B is compared with layer 1 of A", "▶ off"})
     EXPECT_TRUE(has(text, part)) << part << "\n" << text;
 }
 
@@ -129,7 +129,7 @@ TEST(Wording, RemarksOnWhatTheNumbersWouldHide) {
   EXPECT_EQ(
       remarks(row),
       (std::vector<std::string>{
-          "a is all zeros, b is not", "NaN/Inf mismatch at 2 elements: A has none, B has 2 NaN",
+          "A is all zeros, B is not", "NaN/Inf mismatch at 2 elements: A has none, B has 2 NaN",
           "the same NaN or Inf on both sides at 1 element, which counts as agreement"}));
   row = sample_pair(0, "w", Status::identical);
   row.comparison.a = row.comparison.b = nonfinite_stats(6, 0);

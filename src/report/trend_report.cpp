@@ -169,7 +169,7 @@ void add_charts(const Trend& trend, doc::Document& document) {
     updates.push_back({group->name, updates_of(*group)});
     norms.push_back({group->name, norms_of(*group)});
   }
-  document.blocks.emplace_back(line_chart("Update size, ‖Δ‖ / ‖a‖", later, updates));
+  document.blocks.emplace_back(line_chart("Update size, ‖Δ‖ / ‖A‖", later, updates));
   document.blocks.emplace_back(line_chart("Norm of the weights", labels, norms));
   losses[0].name = "loss";
   for (const TrendStep& step : trend.steps) losses[0].values.push_back(step.loss);

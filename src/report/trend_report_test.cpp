@@ -66,7 +66,7 @@ TEST(TrendCsv, HasARowForEachStepAndGroup) {
 TEST(TrendDocument, HasChartsAndATable) {
   const std::string page = doc::html_of(trend_document(sample()));
   for (const std::string_view wanted :
-       {"Update size, ‖Δ‖ / ‖a‖", "Loss, as the checkpoints hold it", "&lt;b&gt;",
+       {"Update size, ‖Δ‖ / ‖A‖", "Loss, as the checkpoints hold it", "&lt;b&gt;",
         "Update size by group and checkpoint", "x changes its shape: left out"})
     EXPECT_NE(page.find(wanted), std::string::npos) << wanted;
   EXPECT_EQ(page.find("<b>&lt;"), std::string::npos);

@@ -1,11 +1,13 @@
 // What programs see of a report: for each kind of object a table of its fields, which all outputs
 // for programs are made from. A row of a table is all that a new field needs.
 //
-// The tables (wire_tables.cpp) feed -o report, -o csv, the HTTP interface with its columns, the
-// JSON Schema, docs/output.md and the types of the page (wire_schema.h).
+// The tables (wire_pair.cpp, wire_report.cpp) feed -o report, -o csv, the HTTP interface with its
+// columns, the JSON Schema, docs/output.md and the types of the page (wire_schema.h).
 
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <functional>
 #include <optional>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "compare/status_words.h"
 #include "report/report.h"
 
 namespace tensordiff::wire {
@@ -210,6 +213,16 @@ void write_members(JsonWriter& json, const T& from, std::span<const Field<T>> fi
       write(json, field.cell(from));
   }
 }
+// Those of these names, for the HTTP interface: it tells the parts of a report one by one.
+template <class T>
+void write_some(JsonWriter& json, const T& from, std::span<const Field<T>> fields,
+                std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    const auto field = std::ranges::find(fields, name, &Field<T>::name);
+    write_members(json, from, fields.subspan(static_cast<std::size_t>(field - fields.begin()), 1),
+                  Naming::camel);
+  }
+}
 template <class T>
 void write_object(JsonWriter& json, const T& from, std::span<const Field<T>> fields,
                   Naming naming = Naming::snake) {
@@ -252,6 +265,7 @@ std::span<const Field<Stats>> stats_fields();
 std::span<const Field<Finding>> finding_fields();
 std::span<const Field<PairRow>> pair_fields();
 std::span<const Field<Problem>> problem_fields();
+std::span<const Field<ConversionRow>> conversion_fields();
 std::span<const Field<Report>> report_fields();
 
 extern const Table kReportTable;  // The root; all others hang on it.
@@ -263,10 +277,19 @@ extern const Table kFindingTable;
 // --- words ---
 
 // The statuses of a row, in the order of their codes in the columns of the HTTP interface: those of
-// pairs, and what a row of the debugger may be instead.
-inline constexpr std::string_view kRowStatuses[] = {
-    "pending", "identical", "equal",  "close",  "different", "incomparable",
-    "error",   "only_a",    "only_b", "single", "same_shape"};
+// pairs, and what a row of the debugger may be instead. same_shape came last, and codes stay.
+inline constexpr auto kRowStatuses = [] {
+  std::array<std::string_view, kStatuses + 4> all = {"pending"};
+  auto next = std::ranges::copy_if(kStatusWords, all.begin() + 1, [](std::string_view word) {
+                return status_named(word) != Status::same_shape;
+              }).out;
+  for (const std::string_view word : {"only_a", "only_b", "single"}) *next++ = word;
+  *next = kStatusWords[static_cast<std::size_t>(Status::same_shape)];
+  return all;
+}();
+constexpr uint8_t row_code(std::string_view status) {
+  return static_cast<uint8_t>(std::ranges::find(kRowStatuses, status) - kRowStatuses.begin());
+}
 // Of a column: 0 for none.
 inline constexpr std::string_view kVerdicts[] = {"match", "precision", "bug"};
 inline constexpr std::string_view kConclusionWords[] = {"same",  "close",     "shapes_match",

@@ -101,10 +101,6 @@ std::optional<std::string_view> verdict(const PairRow& row) {
 }
 MaybeText novelty(const PairRow& row) { return {std::string(name_of(row.novelty))}; }
 
-constexpr std::string_view kStatusWords[] = {"identical", "equal",        "close", "same_shape",
-                                             "different", "incomparable", "error"};
-static_assert(std::size(kStatusWords) == kStatuses);
-
 constexpr Field<PairRow> kPair[] = {
     field<&Row::index, PairRow>("index", "its place in `pairs`").with_csv(),
     field<name_on<&Row::a>>("name_a", "as in the file of A").with_csv(),

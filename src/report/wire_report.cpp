@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/build_info.h"
 #include "base/parallel.h"
 #include "report/analyses.h"
 #include "report/logits_report.h"
@@ -21,8 +22,7 @@ constexpr Field<Problem> kProblem[] = {
     field<&Problem::message>("message", "what is wrong"),
     field<severity>("severity", "how bad it is").among(kSeverities),
 };
-constexpr Table kProblemTable =
-    table<kProblem>("problem", "what a file has that is not as it should");
+constexpr Table kProblemTable = table<kProblem>("problem", "a problem of a file");
 
 constexpr Field<Side> kSide[] = {
     field<&Side::path>("path", "as it was given"),
@@ -50,8 +50,6 @@ uint64_t count_of(const Report& report) {
 std::string_view conclusion(const Report& report) { return name_of(report.summary.verdict); }
 MaybeText caveat(const Report& report) { return {report.summary.caveat}; }
 const Report& itself(const Report& report) { return report; }
-
-static_assert(std::size(kConclusionWords) == kConclusions);
 
 constexpr Field<Report> kCoverage[] = {
     field<pair_count>("compared", "pairs"),
@@ -178,8 +176,8 @@ constexpr Field<Report::Unpaired> kUnpaired[] = {
     field<&Report::Unpaired::not_dumped>(
         "not_dumped", "of two dumps: the other did not record it. Coverage, and no difference"),
     field<nearest>("nearest", "the name of the other side that is most like it"),
-    field<&Report::Unpaired::likeness>("likeness", "how alike they are, 0 to 1"),
-    field<why>("why", "why they are no pair all the same; in `auxiliary`, what it is"),
+    field<&Report::Unpaired::likeness>("likeness", "their similarity, 0 to 1"),
+    field<why>("why", "why they are still not paired; in `auxiliary`, what it is"),
     field<novelty>("baseline", "of a difference, with `--baseline`").among(kNovelties),
 };
 constexpr Table kUnpairedTable = table<kUnpaired>("unpaired", "a tensor without a partner");
@@ -213,7 +211,7 @@ bool holds(const BaselineDelta& delta) { return delta.holds(); }
 constexpr Field<BaselineDelta> kBaseline[] = {
     field<holds>("holds", "nothing is new, and nothing has grown"),
     field<&BaselineDelta::known>("known", "differences that were there before"),
-    field<&BaselineDelta::gone>("gone", "and that are there no more"),
+    field<&BaselineDelta::gone>("gone", "and are gone now"),
     field<&BaselineDelta::added>("new", "names of new differences"),
     field<&BaselineDelta::grown>("grown", "names of those that have grown"),
 };
@@ -248,7 +246,7 @@ void write_pairs(JsonWriter& json, const Report& report, Naming naming) {
 
 std::string_view schema(const Report&) { return kSchema; }
 std::string_view tool_name(const Report&) { return "tensordiff"; }
-std::string_view tool_version(const Report&) { return TENSORDIFF_VERSION; }
+std::string_view tool_version(const Report&) { return kVersion; }
 bool has_baseline(const Report& report) { return report.baseline.has_value(); }
 bool has_logits(const Report& report) { return report.logits != nullptr; }
 bool has_trials(const Report& report) { return !report.trials.empty(); }
@@ -321,6 +319,7 @@ constinit const Table kFindingTable =
 
 std::span<const Field<Finding>> finding_fields() { return kFinding; }
 std::span<const Field<Problem>> problem_fields() { return kProblem; }
+std::span<const Field<ConversionRow>> conversion_fields() { return kConversion; }
 std::span<const Field<Report>> report_fields() { return kReport; }
 
 }  // namespace tensordiff::wire

@@ -157,8 +157,8 @@ std::string interface_of(const Table& table) {
   for (std::size_t i = 0; i < table.size; ++i) {
     const FieldInfo& field = table.at(i);
     const bool null = field.type.nullable && field.type.kind != Kind::number;  // Num has it.
-    out += fmt::format("  {}: {}{};\n", camel(field.name), script_type(field.type),
-                       null ? " | null" : "");
+    out += fmt::format("  {}{}: {}{};\n", camel(field.name), field.always ? "" : "?",
+                       script_type(field.type), null ? " | null" : "");
   }
   return out + "}\n";
 }
@@ -214,10 +214,7 @@ std::string page_types() {
   out += "export type Status = (typeof STATUS)[number];\n";
   out += list_of("CONCLUSIONS", kConclusionWords);
   out += "export type Conclusion = (typeof CONCLUSIONS)[number];\n";
-  for (const Table* table : all_tables())
-    if (table == &kDiffTable || table == &kStatsTable || table->name == "evidence" ||
-        table == &kFindingTable)
-      out += interface_of(*table);
+  for (const Table* table : all_tables()) out += interface_of(*table);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/side.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -17,11 +18,11 @@ void remark_character(const PairRow& row, std::vector<std::string>& out) {
   if (a == b)
     out.push_back(fmt::format("both are {}", a));
   else if (b.empty())
-    out.push_back(fmt::format("a is {}, b is not", a));
+    out.push_back(fmt::format("A is {}, B is not", a));
   else if (a.empty())
-    out.push_back(fmt::format("b is {}, a is not", b));
+    out.push_back(fmt::format("B is {}, A is not", b));
   else
-    out.push_back(fmt::format("a is {}, b is {}", a, b));
+    out.push_back(fmt::format("A is {}, B is {}", a, b));
 }
 
 std::string nonfinite_text(const Stats& stats) {
@@ -71,19 +72,19 @@ std::string note_text(const LayoutNote& note) {
       return "no axes in common: compared element by element in the order they are stored";
     case one_of_stack:
       return fmt::format("axis {} of {} stacks {}, of which only the first is compared", note.axis,
-                         note.side, note.size);
+                         capital(note.side), note.size);
     case only_beginning:
     case only_end:
-      return fmt::format("{} has {} more rows on axis {}: only the {} {} are compared", note.side,
-                         note.size - note.kept, note.axis, note.kind == only_end ? "last" : "first",
-                         note.kept);
+      return fmt::format("{} has {} more rows on axis {}: only the {} {} are compared",
+                         capital(note.side), note.size - note.kept, note.axis,
+                         note.kind == only_end ? "last" : "first", note.kept);
     case not_confirmed:
       return "layout not confirmed by values";
     case other_order:
       return "the shapes fit as they are, but the values only with the axes in another order";
     case rope_rows:
       return fmt::format("{}: in each head of {}, {} has neighbours where {} has halves", kRopeRows,
-                         note.size, note.side == 'a' ? 'b' : 'a', note.side);
+                         note.size, note.side == 'a' ? 'B' : 'A', capital(note.side));
   }
   return "";
 }
@@ -119,7 +120,8 @@ const OpWords& words_of(Op op) {
 std::string layout_text(const std::vector<Step>& steps) {
   std::string out;
   for (const Step& step : steps) {
-    out += fmt::format("{}{}: {} ", out.empty() ? "" : ", ", step.side, words_of(step.op).name);
+    out += fmt::format("{}{}: {} ", out.empty() ? "" : ", ", capital(step.side),
+                       words_of(step.op).name);
     if (step.op == Op::permute || step.argument.empty()) {
       out += shape_text(step.argument);
       continue;

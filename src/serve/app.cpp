@@ -176,7 +176,7 @@ Result<SessionPtr> App::open_inputs() {
     const SourcePtr source = TRY(sources.open(found.string(), found.filename().string(), false));
     (i == 0 ? settings.a : settings.b).push_back(source->id());
   }
-  settings.mode = settings.b.empty() ? "explore" : "compare";
+  settings.mode = settings.usual_mode();
   return sessions.create(std::move(settings));
 }
 
@@ -194,7 +194,6 @@ Result<SessionPtr> App::open_demo() {
     (asset.path.find("reference") != std::string_view::npos ? settings.a : settings.b)
         .push_back(source->id());
   }
-  settings.mode = "compare";
   return sessions.create(std::move(settings));
 }
 

@@ -13,7 +13,7 @@ void Columns::add(std::string_view name, ColumnCells cells) {
   if (!cells.any_) return;
   Column column{std::string(name), std::move(cells), bytes_, 0};
   column.bytes = column.cells.bytes_.size();
-  if (column.cells.type_ == "str") column.bytes += (rows_ + 1) * sizeof(uint32_t);
+  if (column.cells.has_texts()) column.bytes += (rows_ + 1) * sizeof(uint32_t);
   bytes_ += (column.bytes + 7) / 8 * 8;
   columns_.push_back(std::move(column));
 }
@@ -38,7 +38,7 @@ std::string Columns::finish(std::string_view members) {
   out.append(reinterpret_cast<const char*>(&size), sizeof size);
   out += header;
   for (Column& column : columns_) {
-    if (column.cells.type_ == "str") {
+    if (column.cells.has_texts()) {
       out.append(sizeof(uint32_t), '\0');  // Texts begin where the last one ends.
       out.append(reinterpret_cast<const char*>(column.cells.ends_.data()),
                  column.cells.ends_.size() * sizeof(uint32_t));

@@ -33,6 +33,8 @@ class ColumnCells {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
 
+  bool has_texts() const { return !ends_.empty(); }
+
   std::string_view type_;
   bool any_ = false;  // Whether a row has something: a number, a letter.
   std::string bytes_;

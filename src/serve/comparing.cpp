@@ -174,7 +174,7 @@ bool Sessions::work(Session& session, Job& job, bool reload) {
   give_back_memory();
   if (done.ok()) return true;
   // Another comparison takes over: how far that one is, is for it to say.
-  if (job.cancelled() && jobs_.of(session.id())) return false;
+  if (job.superseded()) return false;
   if (job.cancelled() && jobs_.stopped()) {
     // The server ends as it was told to: the next one compares again.
     static_cast<void>(

@@ -40,7 +40,7 @@ std::string event(std::string_view name, uint64_t rev, std::string_view data) {
 
 std::string job_event(const Job& job, uint64_t rev) {
   JsonWriter json;
-  json.begin_object().member("id", job.id).member("state", job.state()).end_object();
+  json.begin_object().member("id", job.id).member("state", name_of(job.state())).end_object();
   return event("job", rev, json.text());
 }
 
@@ -51,10 +51,11 @@ std::string source_events(App& app, const Session& session, uint64_t rev) {
   for (const auto* side : {&settings.a, &settings.b}) {
     for (const std::string& id : *side) {
       const SourcePtr source = app.sources.find(id);
-      const std::string_view state = source ? source->state(app.sources.options().roots) : "gone";
-      if (state == "ready") continue;
+      const Source::State state =
+          source ? source->state(app.sources.options().roots) : Source::State::gone;
+      if (state == Source::State::ready) continue;
       JsonWriter json;
-      json.begin_object().member("id", id).member("state", state).end_object();
+      json.begin_object().member("id", id).member("state", name_of(state)).end_object();
       events += event("source", rev, json.text());
     }
   }
@@ -67,7 +68,7 @@ void tell(App& app, const SessionPtr& session, uint64_t seen, const Send& send) 
   Clock::time_point last = Clock::now();
   if (!send(": tensordiff\n\n")) return;
   for (;;) {
-    const bool ended = !job || job->state() != "running";
+    const bool ended = !job || !job->running();
     const News news = news_of(*session);
     std::string text;
     if (news.rev > seen || ended) text = event("rev", news.rev, news.data);

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/build_info.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "naming/naming.h"
@@ -72,7 +73,7 @@ Target source_of(const Call& call, SourcePtr& source) {
 Reply get_health(const Call& call) {
   const App& app = call.app;
   JsonWriter json;
-  json.begin_object().member("version", TENSORDIFF_VERSION);
+  json.begin_object().member("version", kVersion);
   json.member("threads", uint64_t{threads()});
   json.key("memory").begin_object().member("rss", resident_bytes()).end_object();
   json.key("limits").begin_object().member("upload", app.uploads.limit());

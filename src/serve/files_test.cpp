@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/build_info.h"
 #include "serve/test_app.h"
 
 namespace tensordiff::serve {
@@ -9,7 +10,7 @@ class FilesOfTheServer : public AppTest {};
 
 TEST_F(FilesOfTheServer, HealthSaysWhatItIs) {
   const Json health = json(get("/health"));
-  EXPECT_EQ(text(health["version"]), TENSORDIFF_VERSION);
+  EXPECT_EQ(text(health["version"]), kVersion);
   EXPECT_EQ(health["limits"]["upload"].u64(), app->uploads.limit());
   EXPECT_EQ(text(health["roots"][0]), folder / "files");
   EXPECT_TRUE(health["open"].is_null());

@@ -137,8 +137,8 @@ Reply post_find(const Call& call) {
     return json_response(json.end_object().take());
   }
   const Search search = TRY(parse_search(call.body, open, a->elements()));
-  const Reader reader_a = TRY(Reader::open(*a).in("a"));
-  const Reader reader_b = TRY(Reader::open(*b).in("b"));
+  const Reader reader_a = TRY(Reader::open(*a).in("A"));
+  const Reader reader_b = TRY(Reader::open(*b).in("B"));
   const Outcome outcome = scan(reader_a, reader_b, search);
   if (!reader_a.intact() || !reader_b.intact())
     return problem(422, "the file was cut short while it was read");

@@ -118,9 +118,7 @@ Result<SessionPtr> session_from(App& app, const std::vector<FormPart>& parts) {
     (first ? settings.a : settings.b).push_back(source->id());
   }
   if (settings.a.empty()) return Error("No files: model1 and model2, or single_file");
-  settings.mode = settings.b.empty()                          ? "explore"
-                  : settings.a.size() + settings.b.size() > 2 ? "mixed"
-                                                              : "compare";
+  settings.mode = settings.usual_mode();
   return app.sessions.create(std::move(settings));
 }
 
@@ -357,7 +355,7 @@ Reply flask_pair(const Call& call) {
   const NamePair pair{std::string(call.body["model1_file"].string()),
                       std::string(call.body["model2_file"].string())};
   Settings settings = session->read([](const SessionState& state) { return state.settings; });
-  if (settings.mode == "explore") return failure("every pair is made already");
+  if (settings.mode == Mode::explore) return failure("every pair is made already");
   std::erase_if(settings.pairings,
                 [&](const NamePair& each) { return each.a == pair.a || each.b == pair.b; });
   settings.pairings.push_back(pair);

@@ -14,17 +14,22 @@ constexpr std::chrono::milliseconds kLookAgain{50};
 
 }  // namespace
 
+std::string_view name_of(Job::State state) {
+  constexpr std::string_view kNames[] = {"running", "done", "failed", "cancelled"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
 void Job::wait() {
   std::unique_lock lock(mutex_);
-  ended_.wait(lock, [this] { return state_ != "running"; });
+  ended_.wait(lock, [this] { return state_ != State::running; });
 }
 
 void Job::wait_while_wanted() {
   std::unique_lock lock(mutex_);
-  while (state_ == "running" && !called_off()) ended_.wait_for(lock, kLookAgain);
+  while (state_ == State::running && !called_off()) ended_.wait_for(lock, kLookAgain);
 }
 
-std::string_view Job::state() const {
+Job::State Job::state() const {
   const std::lock_guard lock(mutex_);
   return state_;
 }
@@ -37,13 +42,15 @@ JobPtr Jobs::start(const std::string& session, std::string_view kind, Work work)
     const std::lock_guard lock(mutex_);
     forget_ended();
     for (const auto& [id, other] : jobs_)
-      if (other->session == session && other->state() == "running") before.push_back(other);
+      if (other->session == session && other->running()) before.push_back(other);
     if (stopped_) {
       job->cancellation_.cancel();
-      job->state_ = "cancelled";
+      job->state_ = Job::State::cancelled;
       return job;
     }
     if (waiting_.size() >= kWaitingMax || !add_worker()) return nullptr;
+    // Before the new one can run and end.
+    for (const JobPtr& other : before) other->superseded_ = true;
     jobs_.emplace(job->id, job);
     waiting_.splice(waiting_.end(), place);
     changed_.notify_all();
@@ -103,7 +110,9 @@ void Jobs::carry_out(Job& job) {
   }
   job.work_ = nullptr;
   const std::lock_guard done(job.mutex_);
-  job.state_ = job.cancelled() ? "cancelled" : well ? "done" : "failed";
+  job.state_ = job.cancelled() ? Job::State::cancelled
+               : well          ? Job::State::done
+                               : Job::State::failed;
   job.ended_.notify_all();
 }
 
@@ -137,14 +146,14 @@ JobPtr Jobs::find(const std::string& id) const {
 JobPtr Jobs::of(const std::string& session) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [id, job] : jobs_)
-    if (job->session == session && job->state() == "running" && !job->cancelled()) return job;
+    if (job->session == session && job->running() && !job->cancelled()) return job;
   return nullptr;
 }
 
 void Jobs::forget_ended() {
   std::size_t ended = 0;
   for (auto each = jobs_.begin(); each != jobs_.end();) {
-    const bool forget = each->second->state() != "running" && ++ended > kEndedKept;
+    const bool forget = !each->second->running() && ++ended > kEndedKept;
     each = forget ? jobs_.erase(each) : std::next(each);
   }
 }

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <list>
@@ -20,6 +21,8 @@ namespace tensordiff::serve {
 
 class Job {
  public:
+  enum class State { running, done, failed, cancelled };
+
   Job(std::string own_id, std::string of_session, std::string_view of_kind)
       : id(std::move(own_id)), session(std::move(of_session)), kind(of_kind) {}
 
@@ -29,19 +32,24 @@ class Job {
   // Does the part of the work that may be left undone.
   void run(const std::function<void()>& work) { cancellation_.run(work); }
   bool cancelled() const { return cancellation_.cancelled(); }
+  // Cancelled because a later job of the same session took its place, which may have ended already.
+  bool superseded() const { return superseded_; }
   void wait();
   // Until it has ended, or the work that this thread does was called off.
   void wait_while_wanted();
-  std::string_view state() const;  // "running", "done", "failed", "cancelled"
+  State state() const;
+  bool running() const { return state() == State::running; }
 
  private:
   friend class Jobs;
   Cancellation cancellation_;
+  std::atomic<bool> superseded_ = false;
   std::function<bool(Job& job)> work_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;
-  std::string_view state_ = "running";
+  State state_ = State::running;
 };
+std::string_view name_of(Job::State state);
 
 using JobPtr = std::shared_ptr<Job>;
 

@@ -21,16 +21,17 @@ TEST(Jobs, CancelTheOneBeforeOnTheSameSession) {
   EXPECT_EQ(jobs.of("s"), first);
   EXPECT_EQ(jobs.of("t"), nullptr);
   const JobPtr second = jobs.start("s", "compare", [&](Job&) {
-    EXPECT_EQ(first->state(), "cancelled");
+    EXPECT_EQ(first->state(), Job::State::cancelled);
+    EXPECT_TRUE(first->superseded());
     return true;
   });
   second->wait();
-  EXPECT_EQ(second->state(), "done");
+  EXPECT_EQ(second->state(), Job::State::done);
   EXPECT_EQ(jobs.find(second->id), second);
   jobs.stop();
   const JobPtr late = jobs.start("s", "compare", [](Job& job) { return !job.cancelled(); });
   late->wait();
-  EXPECT_EQ(late->state(), "cancelled");
+  EXPECT_EQ(late->state(), Job::State::cancelled);
 }
 
 TEST(Jobs, OnlySoManyRunAtOnceAndCancellingOneThatWaitsIsQuick) {
@@ -53,7 +54,8 @@ TEST(Jobs, OnlySoManyRunAtOnceAndCancellingOneThatWaitsIsQuick) {
     return false;
   });
   jobs.cancel(last);
-  EXPECT_EQ(last->state(), "cancelled");  // Though none of the others has ended.
+  EXPECT_EQ(last->state(), Job::State::cancelled);  // Though none of the others has ended.
+  EXPECT_FALSE(last->superseded());
   EXPECT_TRUE(told);
   release = true;
   for (const JobPtr& job : all) job->wait();
@@ -82,10 +84,10 @@ TEST(Jobs, WhatOneThrowsIsItsOwnFailure) {
     return true;
   });
   starved->wait();
-  EXPECT_EQ(starved->state(), "failed");
+  EXPECT_EQ(starved->state(), Job::State::failed);
   const JobPtr next = jobs.start("s", "compare", [](Job&) { return true; });
   next->wait();
-  EXPECT_EQ(next->state(), "done");
+  EXPECT_EQ(next->state(), Job::State::done);
 }
 
 }  // namespace

@@ -3,16 +3,19 @@
 
 #include "serve/pack.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
+#include "base/build_info.h"
 #include "base/byte_cursor.h"
-#include "naming/naming.h"
 
 namespace tensordiff::serve {
 namespace {
 
-constexpr std::string_view kMagic = "tensordiff results 4 " TENSORDIFF_VERSION;
+// Results of another version are computed again.
+std::string magic() { return fmt::format("tensordiff results 5 {}", kVersion); }
 
 class Packer {
  public:
@@ -129,9 +132,22 @@ void field(Box& box, Side& side) {
 }
 
 template <class Box>
+void field(Box& box, Place::Digits& digits) {
+  all(box, digits.first, digits.size);
+}
+
+// As it was when the rows were made: a tensor may have been known by another name then. The
+// spelling serves pairing alone, which is done.
+template <class Box>
+void field(Box& box, Place& place) {
+  all(box, place.layer, place.expert, place.head, place.rank, place.call, place.pass, place.step,
+      place.parameter, place.tower, place.read, place.known, place.layer_named, place.staged,
+      place.layer_at, place.count_at);
+}
+
+template <class Box>
 void field(Box& box, TensorId& id) {
-  all(box, id.name, id.dtype, id.shape, id.fault, id.made_from);
-  if constexpr (Box::kReads) id.place = read_place(id.name.substr(0, id.name.find('[')));
+  all(box, id.name, id.dtype, id.shape, id.fault, id.made_from, id.place);
 }
 
 template <class Box>
@@ -221,9 +237,13 @@ bool makes_sense(const Report& report) {
   const auto known_note = [](const LayoutNote& note) {
     return static_cast<std::size_t>(note.kind) < kLayoutNotes;
   };
+  const auto placed = [](const TensorId& id) {
+    return id.place.step <= Role::other && id.place.parameter <= Param::zero_point &&
+           id.place.tower <= Tower::vision;
+  };
   const auto sound = [&](const PairRow& row) {
-    return row.comparison.status <= Status::error && std::ranges::all_of(row.steps, known_op) &&
-           std::ranges::all_of(row.notes, known_note) &&
+    return placed(row.a) && placed(row.b) && row.comparison.status <= Status::error &&
+           std::ranges::all_of(row.steps, known_op) && std::ranges::all_of(row.notes, known_note) &&
            row.verdict.value_or(Verdict::bug) <= Verdict::bug;
   };
   const auto known = [](const Problem& problem) { return problem.severity <= Severity::missing; };
@@ -231,7 +251,11 @@ bool makes_sense(const Report& report) {
     const auto below = [&](std::size_t pair) { return pair < pairs; };
     return std::ranges::all_of(row.pairs, below) && std::ranges::all_of(row.exceptions, below);
   };
-  return std::ranges::all_of(report.findings, inside) &&
+  const auto alone = [&](const std::vector<Report::Unpaired>& tensors) {
+    return std::ranges::all_of(tensors, placed, &Report::Unpaired::id);
+  };
+  return alone(report.only_a) && alone(report.only_b) && alone(report.auxiliary_a) &&
+         alone(report.auxiliary_b) && std::ranges::all_of(report.findings, inside) &&
          std::ranges::all_of(report.conversion, pairs_inside) &&
          std::ranges::all_of(report.next_divergences, inside) &&
          (!report.first_divergence || inside(*report.first_divergence)) &&
@@ -244,14 +268,14 @@ bool makes_sense(const Report& report) {
 
 std::string packed(const Results& results) {
   Packer box;
-  box.bytes = kMagic;
+  box.bytes = magic();
   field(box, const_cast<Results&>(results));  // A Packer only reads it.
   return std::move(box.bytes);
 }
 
 std::optional<Results> unpacked_results(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return std::nullopt;
-  Unpacker box(as_bytes(bytes.substr(kMagic.size())));
+  if (!bytes.starts_with(magic())) return std::nullopt;
+  Unpacker box(as_bytes(bytes.substr(magic().size())));
   Results results;
   field(box, results);
   if (!box.ok() || !box.cursor.rest().empty() || !makes_sense(results.report)) return std::nullopt;

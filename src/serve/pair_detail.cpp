@@ -96,9 +96,8 @@ void write_pair(JsonWriter& json, const SessionState& state, const Row& row, con
   // Before it is measured, the layout is known to whoever looks at its values.
   const AlignedPair* early = row.pending && open && open->aligned ? &*open->aligned : nullptr;
   const std::vector<Step>& steps = early ? early->steps : pair.steps;
-  json.member("layer", pair.layer);
-  text_or_null(json, "stage", pair.stage);
-  json.member("matchedBy", matched_by_text(pair)).key("a");
+  wire::write_some(json, pair, wire::pair_fields(), {"layer", "stage", "matched_by"});
+  json.key("a");
   const View* a = open && open->a ? &*open->a : nullptr;
   const View* b = open && open->b ? &*open->b : nullptr;
   write_tensor(json, pair.a, a, compared ? &pair.comparison.a : nullptr);

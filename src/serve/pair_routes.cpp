@@ -32,9 +32,9 @@ std::vector<StalePair> stale_pairs(const Pairing& pairing, const std::vector<Nam
   std::vector<StalePair> stale;
   for (const NamePair& pair : pairs) {
     if (!of_a.contains(pair.a))
-      stale.push_back({pair, "a has no such tensor"});
+      stale.push_back({pair, "A has no such tensor"});
     else if (!of_b.contains(pair.b))
-      stale.push_back({pair, "b has no such tensor"});
+      stale.push_back({pair, "B has no such tensor"});
   }
   return stale;
 }
@@ -144,7 +144,7 @@ Reply put_pairings(const Call& call) {
   if (target.failure) return *target.failure;
   const auto [before, names] = target.session->read(
       [](const SessionState& state) { return std::pair(state.settings, state.names); });
-  if (before.mode == "explore") return Error("in explore mode every pair is made already");
+  if (before.mode == Mode::explore) return Error("in explore mode every pair is made already");
   if (!call.body["pairs"].is_array()) return Error("pairs: missing");
   Settings after = before;
   after.only = false;

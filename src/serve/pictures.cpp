@@ -79,8 +79,8 @@ void put_percentiles(std::vector<double> values, Domain& domain) {
 }
 
 Result<void> write_domains(JsonWriter& json, const Plane& plane, const OpenPair& open) {
-  const Reader a = TRY(Reader::open(plane.pair.a).in("a"));
-  const Reader b = TRY(Reader::open(plane.pair.b).in("b"));
+  const Reader a = TRY(Reader::open(plane.pair.a).in("A"));
+  const Reader b = TRY(Reader::open(plane.pair.b).in("B"));
   std::vector<double> of_a, of_b, apart;
   for (const uint64_t position : sample_positions(plane.rows * plane.columns, kDomainSample)) {
     double va = 0, vb = 0;

@@ -23,9 +23,19 @@ double or_nan(const std::optional<T>& value) {
   return value ? static_cast<double>(*value) : kNan;
 }
 
-double code_of(const Row& row) {
-  const auto& words = wire::kRowStatuses;
-  return static_cast<double>(std::ranges::find(words, status_word(row)) - words);
+// In the columns; what it means is in wire::kRowStatuses.
+uint8_t code_of(const Row& row) {
+  switch (row.kind) {
+    case Row::Kind::single:
+      return wire::row_code("single");
+    case Row::Kind::only_a:
+      return wire::row_code("only_a");
+    case Row::Kind::only_b:
+      return wire::row_code("only_b");
+    case Row::Kind::pair:
+      break;
+  }
+  return wire::row_code(row.pending ? "pending" : name_of(row.pair->comparison.status));
 }
 
 // Where in the model a row belongs.
@@ -113,7 +123,8 @@ using T = RowColumn::Type;
 constexpr RowColumn kOfRows[] = {
     {"id", T::u32, [](const Row& row) { return static_cast<double>(row.id); }},
     {"order", T::u32, [](const Row& row) { return static_cast<double>(row.order); }},
-    {"status", T::u8, code_of, [](const Row& row) { return std::string(status_word(row)); }},
+    {"status", T::u8, [](const Row& row) { return static_cast<double>(code_of(row)); },
+     [](const Row& row) { return std::string(status_word(row)); }},
     {"verdict", T::u8,
      [](const Row& row) {
        return row.pair && row.pair->verdict ? 1.0 + static_cast<int>(*row.pair->verdict) : 0.0;
@@ -238,11 +249,7 @@ std::string comma_text(const Shape& shape) {
   return text;
 }
 
-std::string_view status_word(const Row& row) {
-  if (row.kind == Row::Kind::single) return "single";
-  if (row.kind != Row::Kind::pair) return row.kind == Row::Kind::only_a ? "only_a" : "only_b";
-  return row.pending ? "pending" : tensordiff::name_of(row.pair->comparison.status);
-}
+std::string_view status_word(const Row& row) { return wire::kRowStatuses[code_of(row)]; }
 
 bool was_compared(const Row& row) {
   if (!row.pair || row.pending) return false;

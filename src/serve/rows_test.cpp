@@ -9,6 +9,7 @@
 #include "naming/naming.h"
 #include "report/renderer.h"
 #include "report/sample_report.h"
+#include "report/wire.h"
 #include "serve/pack.h"
 #include "serve/session.h"
 #include "serve/views.h"
@@ -21,12 +22,16 @@ TEST(Pack, GivesBackTheSameReport) {
   Results results;
   results.report = sample_report();
   results.singles.push_back({{"single", DType::bf16, {2, 3}, ""}});
+  Place& place = results.report.pairs[0].a.place;  // Of a name by which it was known when paired.
+  place.layer = 5, place.layer_at = {3, 1}, place.tower = Tower::decoder, place.known = true;
   const std::string bytes = packed(results);
   const std::optional<Results> again = unpacked_results(bytes);
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(renderers::report.render(again->report, {}),
             renderers::report.render(results.report, {}));
   EXPECT_EQ(again->singles[0].id.shape, Shape({2, 3}));
+  place.spelling = {};
+  EXPECT_EQ(again->report.pairs[0].a.place, place);
 }
 
 TEST(Pack, RefusesWhatIsBroken) {
@@ -87,6 +92,29 @@ TEST(Rows, OfOneFileAloneHaveTheLayerOfTheirName) {
   EXPECT_EQ(json["rows"][3]["stage"].string(), "decoder self_attn.q_proj.weight");
   EXPECT_EQ(json["rows"][1]["layer"].number(), -1.0);
   EXPECT_EQ(json["rows"][1]["group"].string(), "norm");
+}
+
+// The columns have what the report has of a pair, under the same names.
+TEST(Rows, TellOfAPairWhatTheReportTells) {
+  const SessionState state = state_of(sample_report());
+  const Json rows = Json::parse(rows_as_json(state, {})).value();
+  const std::vector<std::string_view> columns = row_columns();
+  std::size_t told = 0;
+  for (const wire::Field<PairRow>& field : wire::pair_fields()) {
+    const std::string name = wire::camel(field.name);
+    if (field.object || std::ranges::find(columns, name) == columns.end()) continue;
+    for (const PairRow& pair : state.results.report.pairs) {
+      JsonWriter json;
+      wire::write(json, field.cell(pair));
+      const Json wanted = Json::parse(json.take()).value();
+      const Json& found = rows["rows"][pair.index][name];
+      SCOPED_TRACE(name + " of " + pair.a.name);
+      if (wanted.is_string()) EXPECT_EQ(found.string(), wanted.string());
+      if (wanted.number()) EXPECT_EQ(found.number(), wanted.number());
+      if (wanted.is_string() || wanted.number()) ++told;
+    }
+  }
+  EXPECT_GT(told, 6 * state.results.report.pairs.size());  // Names, dtypes, status, matcher …
 }
 
 TEST(Rows, OnlyThoseThatChangedSince) {

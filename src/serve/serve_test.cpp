@@ -130,7 +130,7 @@ TEST(Settings, ComeBackFromTheirText) {
       "layouts":[{"a":"p","dims":"s h -> h s"}]})")
                         .value();
   ASSERT_TRUE(apply(json, settings).ok());
-  EXPECT_EQ(settings.mode, "compare");
+  EXPECT_EQ(settings.mode, Mode::compare);
   Settings again;
   ASSERT_TRUE(apply(Json::parse(text_of(settings)).value(), again).ok());
   EXPECT_EQ(settings, again);

@@ -1,6 +1,7 @@
 // Routes of sessions as a whole, and of jobs.
 
 #include "base/text.h"
+#include "report/wire.h"
 #include "serve/routes.h"
 #include "serve/rows.h"
 
@@ -15,12 +16,6 @@ void write_sources(JsonWriter& json, App& app, const std::vector<std::string>& i
   json.end_array();
 }
 
-void write_divergence(JsonWriter& json, const Divergence& divergence) {
-  json.begin_object().member("pair", uint64_t{divergence.pair});
-  json.member("created", divergence.created).member("explanation", divergence.explanation);
-  json.end_object();
-}
-
 void write_summary(JsonWriter& json, const SessionState& state) {
   const Report& report = state.results.report;
   uint64_t counts[kStatuses] = {}, pending = 0;
@@ -32,7 +27,7 @@ void write_summary(JsonWriter& json, const SessionState& state) {
   }
   json.begin_object().member("pairs", uint64_t{report.pairs.size()});
   for (std::size_t i = 0; i < std::size(counts); ++i)
-    json.member(tensordiff::name_of(static_cast<Status>(i)), counts[i]);
+    json.member(wire::camel(kStatusWords[i]), counts[i]);
   json.member("pending", pending).member("onlyA", uint64_t{report.only_a.size()});
   json.member("onlyB", uint64_t{report.only_b.size()}).key("verdict");
   state.phase == Phase::done ? json.value(name_of(report.summary.verdict)) : json.null();
@@ -48,20 +43,13 @@ void write_progress(JsonWriter& json, const Progress& progress) {
 
 void write_results(JsonWriter& json, const SessionState& state) {
   const Report& report = state.results.report;
-  json.key("firstDivergence");
-  report.first_divergence ? write_divergence(json, *report.first_divergence)
-                          : static_cast<void>(json.null());
-  json.key("nextDivergences").begin_array();
-  for (const Divergence& next : report.next_divergences) write_divergence(json, next);
-  json.end_array().key("findings").begin_array();
-  for (const Finding& finding : report.findings) write_finding(json, finding);
-  json.end_array().member("notes", report.notes).member("ordered", !state.order.empty());
-  json.key("conversion").begin_array();
+  wire::write_some(json, report, wire::report_fields(),
+                   {"first_divergence", "next_divergences", "findings", "notes"});
+  json.member("ordered", !state.order.empty()).key("conversion").begin_array();
   for (const ConversionRow& row : report.conversion) {
-    json.begin_object().member("rule", row.how).member("a", row.a).member("b", row.b);
-    json.member("tensors", uint64_t{row.pairs.size()}).key("exceptions").begin_array();
-    for (const std::size_t pair : row.exceptions) json.value(uint64_t{pair});
-    json.end_array().end_object();
+    json.begin_object().member("tensors", uint64_t{row.pairs.size()});
+    wire::write_some(json, row, wire::conversion_fields(), {"rule", "a", "b", "exceptions"});
+    json.end_object();
   }
   json.end_array();
 }
@@ -77,7 +65,7 @@ std::string name_list(App& app, const std::vector<std::string>& ids) {
 Response job_response(const Job& job, const SessionPtr& session, int status) {
   JsonWriter json;
   json.begin_object().member("id", job.id).member("session", job.session);
-  json.member("kind", job.kind).member("state", job.state());
+  json.member("kind", job.kind).member("state", name_of(job.state()));
   const Progress progress =
       session ? session->read([](const SessionState& state) { return state.progress; })
               : Progress{};
@@ -93,7 +81,7 @@ Reply get_sessions(const Call& call) {
   json.begin_object().key("sessions").begin_array();
   for (const Sessions::Brief& brief : app.sessions.list()) {
     json.begin_object().member("id", brief.id).member("name", brief.name);
-    json.member("mode", brief.mode).member("state", brief.state).key("verdict");
+    json.member("mode", name_of(brief.mode)).member("state", brief.state).key("verdict");
     brief.verdict.empty() ? json.null() : json.value(brief.verdict);
     json.member("pairs", brief.pairs).member("created", brief.created);
     json.member("updated", brief.updated).member("a", name_list(app, brief.a)).key("b");
@@ -120,7 +108,7 @@ Reply get_session(const Call& call) {
   const Settings settings = session.read([](const SessionState& state) { return state.settings; });
   JsonWriter json;
   json.begin_object().member("id", session.id()).member("name", settings.name);
-  json.member("mode", settings.mode).key("a");
+  json.member("mode", name_of(settings.mode)).key("a");
   write_sources(json, app, settings.a);
   json.key("b");
   write_sources(json, app, settings.b);

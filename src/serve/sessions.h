@@ -32,7 +32,8 @@ class Sessions {
 
   // What a list shows of a session, without reading its rows.
   struct Brief {
-    std::string id, name, mode, verdict;
+    std::string id, name, verdict;
+    Mode mode = Mode::compare;
     std::string_view state;
     uint64_t pairs = 0;
     int64_t created = 0, updated = 0;

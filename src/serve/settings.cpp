@@ -104,20 +104,30 @@ Result<void> apply_layouts(const Json& list, Settings& settings) {
   return {};
 }
 
-Result<void> check_mode(Settings& settings) {
-  const bool several = settings.a.size() > 1 || settings.b.size() > 1;
-  const std::string found = settings.b.empty() ? "explore" : several ? "mixed" : "compare";
+constexpr std::string_view kModes[] = {"compare", "explore", "mixed"};
+
+// `said` is null or what the user chose.
+Result<void> apply_mode(const Json& said, Settings& settings) {
   if (settings.a.empty()) return Error("a: no source");
-  if (settings.mode.empty()) settings.mode = found;
-  const bool known = settings.mode == "compare" || settings.mode == "mixed";
-  if (settings.mode != "explore" && !known)
-    return Error("mode: '{}' is not compare, explore or mixed", printable(settings.mode));
-  if ((settings.mode == "explore") != settings.b.empty())
+  settings.mode = settings.usual_mode();
+  if (said.is_null()) return {};
+  const auto found = std::ranges::find(kModes, said.string());
+  if (found == std::end(kModes))
+    return Error("mode: '{}' is not compare, explore or mixed", printable(said.string()));
+  settings.mode = static_cast<Mode>(found - kModes);
+  if ((settings.mode == Mode::explore) != settings.b.empty())
     return Error("mode: explore takes sources for a alone, the others for both");
   return {};
 }
 
 }  // namespace
+
+std::string_view name_of(Mode mode) { return kModes[static_cast<std::size_t>(mode)]; }
+
+Mode Settings::usual_mode() const {
+  if (b.empty()) return Mode::explore;
+  return a.size() > 1 || b.size() > 1 ? Mode::mixed : Mode::compare;
+}
 
 const Layout* Settings::layout_of(std::string_view a_name) const {
   const auto found = std::ranges::find(layouts, a_name, &Layout::a);
@@ -138,8 +148,6 @@ Result<void> apply(const Json& changes, Settings& settings) {
     const Json& value = member.value;
     if (member.key == "name")
       settings.name = printable(value.string(), kNameMax);
-    else if (member.key == "mode")
-      settings.mode = value.string();
     else if (member.key == "a")
       settings.a = TRY(texts(value, "a"));
     else if (member.key == "b")
@@ -155,9 +163,7 @@ Result<void> apply(const Json& changes, Settings& settings) {
     else if (member.key == "only")
       settings.only = value.boolean().value_or(false);
   }
-  // Other inputs may make it another mode, unless it was said.
-  if (changes["mode"].is_null()) settings.mode.clear();
-  return check_mode(settings);
+  return apply_mode(changes["mode"], settings);
 }
 
 void write_policy(JsonWriter& json, const Settings& settings) {
@@ -174,7 +180,7 @@ void write_match(JsonWriter& json, const Settings& settings) {
 
 std::string text_of(const Settings& settings) {
   JsonWriter json;
-  json.begin_object().member("name", settings.name).member("mode", settings.mode);
+  json.begin_object().member("name", settings.name).member("mode", name_of(settings.mode));
   json.member("a", settings.a).member("b", settings.b).key("policy");
   write_policy(json, settings);
   json.key("match");

@@ -21,9 +21,13 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
+// Explore: one input, each of its tensors with every other. Mixed: several sources on a side.
+enum class Mode { compare, explore, mixed };
+std::string_view name_of(Mode mode);
+
 struct Settings {
   std::string name;
-  std::string mode;               // "compare", "explore", "mixed"
+  Mode mode = Mode::compare;
   std::vector<std::string> a, b;  // Sources.
   std::optional<double> atol, rtol;
   bool equal_nan = true;
@@ -35,6 +39,8 @@ struct Settings {
   bool only = false;  // No other pairs than these.
   std::vector<Layout> layouts;
 
+  // The one that its sources ask for, where the user chose none.
+  Mode usual_mode() const;
   // Nothing where the user said nothing.
   const Layout* layout_of(std::string_view a) const;
   // Empty dims: found out again. An error says what is wrong with them.

@@ -141,11 +141,16 @@ std::string Source::fingerprint(const Roots& roots) {
   return seen_;
 }
 
-std::string_view Source::state(const Roots& roots) {
+Source::State Source::state(const Roots& roots) {
   const std::string now = fingerprint(roots);
-  if (now.empty()) return "gone";
+  if (now.empty()) return State::gone;
   const std::lock_guard lock(mutex_);
-  return !opened_.fingerprint.empty() && opened_.fingerprint != now ? "stale" : "ready";
+  return !opened_.fingerprint.empty() && opened_.fingerprint != now ? State::stale : State::ready;
+}
+
+std::string_view name_of(Source::State state) {
+  constexpr std::string_view kNames[] = {"ready", "stale", "gone"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 Result<void> Sources::load() {
@@ -199,12 +204,14 @@ void write_source(JsonWriter& json, Source& source, const OpenOptions& options) 
   json.begin_object().member("id", source.id()).member("name", source.name());
   json.member("kind", source.upload() ? "upload" : "path").key("path");
   source.upload() ? json.null() : json.value(source.path());
-  const std::string_view state = source.state(options.roots);
+  const Source::State state = source.state(options.roots);
   const Result<Source::Opened> facts = source.facts(options);
   if (!facts.ok()) {
     for (const char* key : {"format", "files", "bytes", "tensors", "elements"})
       json.key(key).null();
-    json.member("state", state == "gone" ? state : "unreadable").key("problems").begin_array();
+    json.member("state", state == Source::State::gone ? name_of(state) : "unreadable")
+        .key("problems")
+        .begin_array();
     json.begin_object().member("where", "").member("message", facts.error().message());
     json.end_object().end_array().end_object();
     return;
@@ -212,7 +219,7 @@ void write_source(JsonWriter& json, Source& source, const OpenOptions& options) 
   const Source::Opened& known = facts.value();
   json.member("format", known.format).member("files", known.files).member("bytes", known.bytes);
   json.member("tensors", known.tensors).member("elements", known.elements);
-  json.member("state", state).key("problems");
+  json.member("state", name_of(state)).key("problems");
   write_problems(json, known.problems);
   json.end_object();
 }

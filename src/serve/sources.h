@@ -61,7 +61,8 @@ class Source {
   void let_go();
   // Its files as they are now; looks at the disk at most once a second.
   std::string fingerprint(const Roots& roots);
-  std::string_view state(const Roots& roots);  // "ready", "stale", "gone"
+  enum class State { ready, stale, gone };  // Stale: its files changed since they were opened.
+  State state(const Roots& roots);
 
  private:
   Result<Opened> load(const OpenOptions& options);
@@ -73,6 +74,8 @@ class Source {
   std::string seen_;
   std::chrono::steady_clock::time_point seen_at_{};
 };
+
+std::string_view name_of(Source::State state);
 
 using SourcePtr = std::shared_ptr<Source>;
 

@@ -54,8 +54,8 @@ class PlaneReader {
  public:
   static Result<PlaneReader> open(char plane, const View* a, const View* b) {
     PlaneReader reader;
-    if (plane != 'b') reader.readers_.push_back(TRY(Reader::open(*a).in("a")));
-    if (plane != 'a') reader.readers_.push_back(TRY(Reader::open(*b).in("b")));
+    if (plane != 'b') reader.readers_.push_back(TRY(Reader::open(*a).in("A")));
+    if (plane != 'a') reader.readers_.push_back(TRY(Reader::open(*b).in("B")));
     return reader;
   }
 

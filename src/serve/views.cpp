@@ -79,8 +79,8 @@ Result<void> open_both(const Pairing& pairing, const Place& place, const Setting
   if (a.name != place.name_a) return Error("the pairs are others now");
   if (a.fault.empty()) open.a = a.view;
   if (b.fault.empty()) open.b = b.view;
-  if (open.a) TRY(hold(*open.a, open).in("a"));
-  if (open.b) TRY(hold(*open.b, open).in("b"));
+  if (open.a) TRY(hold(*open.a, open).in("A"));
+  if (open.b) TRY(hold(*open.b, open).in("B"));
   if (!open.a || !open.b) return {};
   const tensordiff::Request request = TRY(request_for(settings));
   Result<AlignedPair> aligned = align_pair(pairing, place.pair, request);

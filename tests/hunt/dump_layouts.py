@@ -74,6 +74,9 @@ def forward_hook(dump, folder, vllm=False, padded=0):
                 out = given(dump, call, rank, run) if call.shard != "partial" else [
                     value(run, call.layer, "mlp")]
                 content[call.path] = out if len(out) > 1 else out[0]
+                if call in rotary:
+                    for each in rotary:
+                        content[each.path] = given(dump, rotary[-1], rank, run)
             content.update({"model.forward_batch_info.input_ids": torch.zeros(count,
                     dtype=torch.int64),
                             "model.forward_batch_info.positions": torch.arange(count)})
@@ -260,7 +263,7 @@ def debug_hook(dump, folder):
     return names
 
 
-def msprobe(dump, folder, engine=False):
+def msprobe(dump, folder, engine=False, statistics=False):
     """Level L0: modules, with dump.json in the order in which calls ended."""
     calls = engine_calls(dump.spec) if engine else hub_calls(dump.spec)
     process = f"rank{0}" if dump.rng.random() < 0.6 else f"proc{dump.pid}"
@@ -273,7 +276,8 @@ def msprobe(dump, folder, engine=False):
             outputs = []
             for i, tensor in enumerate(out):
                 file = f"{entry}.output.{i}.pt"
-                save(f"{at}/dump_tensor_data/{file}", tensor)
+                if not statistics:
+                    save(f"{at}/dump_tensor_data/{file}", tensor)
                 outputs.append({"type": "torch.Tensor", "dtype": str(tensor.dtype),
                                 "shape": list(tensor.shape), "Max": float(tensor.max()),
                                 "Min": float(tensor.min()), "Mean": float(tensor.mean()),
@@ -281,7 +285,9 @@ def msprobe(dump, folder, engine=False):
                                 "data_name": file})
             data[entry] = {"input_args": [], "input_kwargs": {}, "output": outputs}
             construct[entry] = None
-    json.dump({"task": "tensor", "level": "L0", "framework": "pytorch",
+    os.makedirs(at, exist_ok=True)
+    task = "statistics" if statistics else "tensor"
+    json.dump({"task": task, "level": "L0", "framework": "pytorch",
                "dump_data_dir": f"/old/place/{process}/dump_tensor_data", "data": data},
               open(f"{at}/dump.json", "w"))
     json.dump(construct, open(f"{at}/construct.json", "w"))

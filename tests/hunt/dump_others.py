@@ -19,7 +19,8 @@ def batched(dump, tensor):
 def hidden_states(dump, folder, stacked=False, listed=False):
     run, layers = dump.runs[0], dump.spec.layers
     keys = [(None, "embed")] + [(i, "out") for i in range(layers - 1)] + [(None, "norm")]
-    states = tuple(batched(dump, run[key]) for key in keys)
+    states = tuple(batched(dump, run[0, "in"] if i == 0 else run[key])
+                   for i, key in enumerate(keys))
     os.makedirs(folder, exist_ok=True)
     if stacked:
         torch.save({"hidden_states": torch.stack(states)}, f"{folder}/hidden.pt")
@@ -197,6 +198,24 @@ def engine_dump(dump, folder, in_folders=False):
                 path = (f"{at}iter_{iteration:06d}/{name}.pt" if in_folders
                         else f"{at}{name}_iter_{iteration:06d}.pt")
                 save(path, {"high_precision": tensor[rows][:, None]})
+    return names
+
+
+def engine_log(dump, folder):
+    """TransformerEngine's LogTensorStats: statistics of tensors, a line each."""
+    names, lines, rows = {}, ["INFO - Default logging to file enabled"], dump.passes[0]
+    for layer in range(dump.spec.layers):
+        for module, what, tensor, steps in megatron_steps(dump, layer, 0):
+            name, tensor = f"decoder.layers.{layer}.{module}_{what}", tensor[rows].double()
+            told = {"max": tensor.max(), "min": tensor.min(), "mean": tensor.mean(),
+                    "std": tensor.std(), "l1_norm": tensor.abs().sum(), "l2_norm": tensor.norm()}
+            lines += [f"INFO - {name}_{k}{' ' * 12}iteration=000002{' ' * 12}value={float(v)}"
+                      for k, v in told.items()]
+            names[f"{name}"] = steps
+    at = f"{folder}/nvdlfw_inspect_statistics_logs"
+    os.makedirs(at, exist_ok=True)
+    with open(f"{at}/nvdlfw_inspect_globalrank-0.log", "w") as out:
+        out.write("\n".join(lines) + "\n")
     return names
 
 

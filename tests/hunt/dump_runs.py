@@ -283,8 +283,9 @@ def compute(spec, weights, ids, lengths, bug=None, passes=None, rank=0, ranks=1,
     passes = passes if passes is not None else torch.zeros_like(positions)
     here_at = lambda layer: lambda kind: (
         bug.get("kind") == kind and bug.get("layer") in (layer, None))
-    x = weights["embed"].to(dtype)[ids] * spec.scale
-    run[None, "embed"] = x
+    x = weights["embed"].to(dtype)[ids]
+    run[None, "embed"] = x  # What the module gives; the scale is applied behind it.
+    x = x * spec.scale
     if spec.learned:
         x = x + weights["positions"].to(dtype)[positions]
     for i, w in enumerate(weights["layers"]):

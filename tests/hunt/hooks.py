@@ -1,7 +1,7 @@
 """Forward-hook dumps of many architectures with planted mistakes: are they found where they are?
 
     python3 tests/hunt/hooks.py [--seed 0] [--cases 6] [--family NAME] [--sealed] [--keep FOLDER]
-    python3 tests/hunt/hooks.py --score FOLDER
+    python3 tests/hunt/hooks.py --score FOLDER [--weights]
 
 Needs torch, transformers and timm, which the project itself does not: run it in an environment that
 has them. architectures.py has the models. A is a plain run in float32, captured by a forward hook
@@ -24,20 +24,53 @@ import tempfile
 PROGRAM = os.environ.get("TENSORDIFF", "build/tensordiff")
 
 
-def report(folder):
-    made = subprocess.run([PROGRAM, folder / "a.pt", folder / "b.pt", "-o", "report"],
+# What names each kind of mistake: a code, or a cause where the code is shared by many.
+RIGHT = {
+    "bias": {"offset", "bias_missing"},
+    "transposed": {"transposed_weight"},
+    "kernel": {"kernel_transposed"},
+    "norm_weight": {"norm_weight"},
+    "norm_eps": {"norm_epsilon"},
+    "scale": {"scale", "norm_weight"},  # A norm that is scaled has another weight.
+    "cast": {"cast", "quantization"},
+    "rolled": {"token_shift", "row_permutation", "row_order", "block_permutation"},
+    "empty": {"region", "reduction"},
+    "dropout": {"dropout"},
+    "batch_stats": {"batch_statistics", "norm_weight"},
+    "coarse_product": {"cast", "precision_noise", "quantization"},
+    "rows": {"block_permutation", "rows_moved", "token_shift", "row_permutation"},
+    "columns": {"columns_lost"},
+    "function": {"activation"},
+    "attention_scale": {"attention_scale"},
+    "rope_base": {"rope_frequency"},
+}
+
+
+def report(folder, weights):
+    given = ["--weights", folder.parent / "weights.pt"] if weights else []
+    made = subprocess.run([PROGRAM, folder / "a.pt", folder / "b.pt", "-o", "report", *given],
                           capture_output=True, timeout=300, check=False)
     return json.loads(made.stdout)
 
 
-def score(folder, name):
+def words_of(finding):
+    """Its code, and its cause where it has one."""
+    return {finding["code"], finding["parameters"].get("cause")} - {None, "operator"}
+
+
+def findings_at(said):
+    first = said["first_divergence"]
+    return [f for f in said["findings"] if first and f["pair"] == first["pair"]]
+
+
+def score(folder, name, weights=False):
     """Counts of one case, and says what is wrong with it."""
     truth = json.loads((folder / "truth.json").read_text())
-    said = report(folder)
+    said = report(folder, weights)
     count = collections.Counter()
     first = said["first_divergence"]
     at = first["name_a"] if first else None
-    codes = [f["code"] for f in said["findings"] if first and f["pair"] == first["pair"]]
+    codes = [f["code"] for f in findings_at(said)]
     if not truth["where"]:
         count["clean"] += 1
         count["quiet"] += first is None
@@ -46,22 +79,30 @@ def score(folder, name):
                   f"{first['explanation']}")
         return count
     where = set(truth["where"])
+    # All parts of a tuple come of the module that is wrong: the sines with the cosines.
+    stem = lambda name: name.rsplit(".", 1)[0] if name.rsplit(".", 1)[-1].isdigit() else name
+    where |= {p["name_a"] for p in said["pairs"] for w in truth["where"]
+              if stem(p["name_a"]) == stem(w) != w}
     wrongly = [d["name_a"] for d in said["next_divergences"] if d["name_a"] not in where]
     count["bugs"] += 1
     count["located"] += at in where
     count["wrongly"] += len(wrongly)
     count["runs wrongly"] += bool(wrongly)
-    count["named"] += at in where and bool(codes) and codes[0] != "operator"
-    if at not in where or wrongly:
-        print(f"{name}: {truth['what']}: at {at} {codes}, want {sorted(where)[:3]}"
+    words = set().union(*map(words_of, findings_at(said)))
+    named = at in where and bool(words & RIGHT[truth["kind"]])
+    count["named"] += named
+    count["misnamed"] += at in where and bool(words) and not named
+    if at not in where or wrongly or not named:
+        print(f"{name}: {truth['what']}: at {at} {codes} {sorted(words)}, want {sorted(where)[:3]}"
               + (f"; wrongly {wrongly[:4]}" if wrongly else ""))
     return count
 
 
-def total_of(folders):
+def total_of(folders, weights=False):
     totals = collections.defaultdict(collections.Counter)
     for folder in folders:
-        totals[folder.parent.name].update(score(folder, f"{folder.parent.name}/{folder.name}"))
+        totals[folder.parent.name].update(score(
+            folder, f"{folder.parent.name}/{folder.name}", weights))
     everything = collections.Counter()
     for family, count in totals.items():
         print(f"{family:13}", dict(count), flush=True)
@@ -77,10 +118,11 @@ def main():
     parser.add_argument("--sealed", action="store_true", help="families for the last look only")
     parser.add_argument("--keep", help="a folder for the dumps")
     parser.add_argument("--score", help="a folder that was kept")
+    parser.add_argument("--weights", action="store_true", help="give the program the weights")
     options = parser.parse_args()
     if options.score:
         folders = sorted(p.parent for p in pathlib.Path(options.score).glob("*/*/truth.json"))
-        print("all          ", dict(total_of(folders)))
+        print("all          ", dict(total_of(folders, options.weights)))
         return
     import architectures
     import planting
@@ -95,7 +137,7 @@ def main():
                     KeyError) as problem:
                 print(f"{family}: left out: {problem}", flush=True)
                 continue
-            everything.update(total_of(folders))
+            everything.update(total_of(folders, options.weights))
     print("all          ", dict(everything))
 
 

@@ -149,11 +149,41 @@ def rolled(m, rng): changed_output(m, lambda y: y.roll(1, 1))
 def empty_row(m, rng): changed_output(m, lambda y: torch.cat([y[:, :-1], 0 * y[:, -1:]], 1))
 def in_training(m, rng): m.train()
 def shifted_channels(m, rng): m.weight.data.copy_(m.weight.data.roll(1, 0))
+def lose_columns(m, rng): m.weight.data[:, : max(1, m.in_features // 8)] = 0
+
+
+def other_function(m, rng):
+    """Another activation than its own, of those that ports confuse."""
+    x = torch.linspace(-3, 3, 13)
+    given = m(x)
+    others = [f for f in (nn.GELU(), nn.GELU(approximate="tanh"), nn.SiLU(), nn.ReLU(), nn.Tanh())
+              if not torch.allclose(f(x), given)]
+    chosen = rng.choice(others)
+    m.forward = lambda x, *args, **kwargs: chosen(x)
+
+
+def other_scale(m, rng):
+    name = "scaling" if has(m, "scaling") else "scale"
+    setattr(m, name, getattr(m, name) * rng.choice([0.5, 2.0]))
+
+
+def other_base(m, rng):
+    turns = torch.arange(len(m.inv_freq), dtype=torch.float32) / len(m.inv_freq)
+    m.inv_freq = rng.choice([1e3, 1e5, 5e5]) ** -turns
+
+
+def is_scaled(m):
+    """Attention that keeps the scale of its scores as a number."""
+    return "Attention" in type(m).__name__ and any(
+        isinstance(getattr(m, n, None), float) for n in ("scaling", "scale"))
 
 
 def has(m, name):
     return getattr(m, name, None) is not None
 
+
+ACTIVATIONS = {"GELU", "GELUActivation", "NewGELUActivation", "PytorchGELUTanh", "SiLU", "ReLU",
+               "SiLUActivation", "QuickGELUActivation", "FastGELUActivation"}
 
 MISTAKES = {
     "bias": (lose_bias, lambda m: has(m, "bias") and torch.is_tensor(m.bias)),
@@ -168,6 +198,10 @@ MISTAKES = {
     "dropout": (in_training, lambda m: isinstance(m, nn.Dropout) and m.p > 0),
     "batch_stats": (in_training, lambda m: isinstance(m, nn.BatchNorm2d)),
     "coarse_product": (with_coarse_product, lambda m: isinstance(m, (nn.Linear, nn.Conv2d))),
+    "columns": (lose_columns, lambda m: isinstance(m, nn.Linear) and m.in_features >= 16),
+    "function": (other_function, lambda m: type(m).__name__ in ACTIVATIONS),
+    "attention_scale": (other_scale, is_scaled),
+    "rope_base": (other_base, lambda m: has(m, "inv_freq")),
     "rows": (shifted_channels, lambda m: has(m, "weight") and torch.is_tensor(m.weight) and
              m.weight.ndim > 1),
 }
@@ -196,7 +230,8 @@ def first_change(before, after):
 
 def plant(model, inputs, rng):
     """A copy of the model with one mistake, what it is, where it shows first and how large."""
-    leaves = [(n, m) for n, m in model.named_modules() if n and not list(m.children())]
+    leaves = [(n, m) for n, m in model.named_modules()
+              if n and (not list(m.children()) or is_scaled(m))]
     before = captured(model, inputs)[1]
     for _ in range(50):
         kind = rng.choice(sorted(MISTAKES))
@@ -208,7 +243,7 @@ def plant(model, inputs, rng):
         made(wrong.get_submodule(at), rng)
         where, size = first_change(before, captured(wrong, inputs)[1])
         if where and size > 1e-5:
-            return wrong, f"{kind} at {at}", where, size
+            return wrong, kind, at, where, size
     raise ValueError("no mistake shows")
 
 
@@ -227,6 +262,9 @@ def make(family, seed, cases, folder):
     model, inputs = family(rng)
     model = with_spread_weights(model)
     a = captured(model, inputs)[0]
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.save({k: v.contiguous() for k, v in model.state_dict().items()},
+               folder / "weights.pt")
     folders = []
     for number, (what, run) in enumerate(RUNS.items()):
         try:
@@ -235,13 +273,13 @@ def make(family, seed, cases, folder):
             continue
         folders.append(keep(folder / f"clean_{number}", a, b, {"what": what, "where": []}))
     for number in range(cases):
-        wrong, what, where, size = plant(model, inputs, rng)
+        wrong, kind, at, where, size = plant(model, inputs, rng)
         kinds = list(RUNS)[:3] if size > LARGE else list(RUNS)[:1]
         how = rng.choice([kinds[0], *kinds])
         try:
             b = RUNS[how](wrong, inputs)
         except UNFIT:
             how, b = "in float32", captured(wrong, inputs)[0]
-        truth = {"what": f"{what}, {how}", "where": sorted(where)}
+        truth = {"what": f"{kind} at {at}, {how}", "kind": kind, "where": sorted(where)}
         folders.append(keep(folder / f"wrong_{number:02}", a, b, truth))
     return folders

@@ -32,8 +32,8 @@ TEST(RankOrder, IsToldWhereNeighboursShouldShare) {
   ASSERT_EQ(report.findings.size(), 1U);
   EXPECT_EQ(report.findings[0].code, "block_permutation");
   EXPECT_EQ(report.findings[0].explanation,
-            "the ranks of b hold other pieces than theirs: [0, 1, 0, 1] where [0, 0, 1, 1] belong, "
-            "and put together in that order they fit");
+            "the ranks of B are in the wrong order: they hold the pieces [0, 1, 0, 1], not "
+            "[0, 0, 1, 1]; in that order they match");
 }
 
 TEST(RankOrder, IsNotToldWhereNeighboursDoShare) {

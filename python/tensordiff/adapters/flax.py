@@ -30,11 +30,13 @@ def capture_flax(model: Any, variables: Any, *args: Any, folder: str | os.PathLi
     output, state = model.apply(variables, *args, capture_intermediates=True,
                                 mutable=["intermediates"], **kwargs)
     values: dict[str, Any] = {}
+    written: dict[int, str] = {}  # What several modules return is written once, under the first.
     calls: list[Call] = []
     for path, number, result in _results(state["intermediates"]):
         base = (path or "output") + (f"@{number}" if number else "")
         leaves = jax.tree_util.tree_leaves(result)
-        names = [base if len(leaves) == 1 else f"{base}.{at}" for at in range(len(leaves))]
+        names = [written.setdefault(id(leaf), base if len(leaves) == 1 else f"{base}.{at}")
+                 for at, leaf in enumerate(leaves)]
         values.update(zip(names, map(numpy.asarray, leaves)))
         calls.append(Call("module", path.rpartition(".")[2] or type(model).__name__, [], names,
                           path, number))

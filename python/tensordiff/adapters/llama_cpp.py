@@ -64,6 +64,8 @@ def read_eval_callback(text: str) -> Iterator[Printed]:
             head = None
         elif head is not None and line.lstrip().startswith("["):
             numbers += [float(each) for each in _NUMBER.findall(line)]
+    if head is not None:
+        yield _printed(head, numbers, None)
 
 
 def _printed(head: re.Match[str], numbers: list[float], total: float | None) -> Printed:

@@ -34,17 +34,21 @@ class Kernel:
 @functools.cache
 def kernel(device: int, file: str, name: str, defines: tuple[str, ...]) -> Kernel:
     """The function `name` of a source file beside this one, with macros "NAME=VALUE"."""
-    here = pathlib.Path(__file__).parent
-    source = "".join((here / each).read_text(encoding="utf-8") for each in ("sums.cuh", file))
     major, minor = torch.cuda.get_device_capability(device)
-    options = [f"--gpu-architecture=sm_{major}{minor}", "--std=c++17",
-               *(f"-D{each}" for each in defines)]
-    image = compiled(source, file, options)
+    image = compiled(source_of(file), file, [
+        f"--gpu-architecture=sm_{major}{minor}", "--std=c++17", *(f"-D{each}" for each in defines)])
     module, handle = ctypes.c_void_p(), ctypes.c_void_p()
     _check(_driver().cuModuleLoadData(ctypes.byref(module), image), "cuModuleLoadData")
     _check(_driver().cuModuleGetFunction(ctypes.byref(handle), module, name.encode()),
            "cuModuleGetFunction")
     return Kernel(handle, module)
+
+
+def source_of(file: str) -> str:
+    """A source file with all that it needs: NVRTC then looks for no other."""
+    here = pathlib.Path(__file__).parent
+    return "".join((here / each).read_text(encoding="utf-8")
+                   for each in ("sums.cuh", "device.cuh", "records.cuh", file))
 
 
 def compiled(source: str, name: str, options: Sequence[str]) -> bytes:

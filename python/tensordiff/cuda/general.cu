@@ -23,12 +23,6 @@ __device__ inline double small_float(u32 bits, int exponent, int mantissa, int b
 
 __device__ inline double not_a_number() { return __longlong_as_double(0x7ff8000000000000ll); }
 
-__device__ inline double float_of_half(u16 bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
 // Part 0, or part 1 of a complex number, of element i.
 template <int type>
 __device__ inline double read(const void* data, u64 i, int part) {
@@ -37,7 +31,7 @@ __device__ inline double read(const void* data, u64 i, int part) {
   switch (type) {
     case F64: return static_cast<const double*>(data)[i];
     case F32: return static_cast<const float*>(data)[i];
-    case F16: return float_of_half(words[i]);
+    case F16: return of_half(words[i]);
     case BF16: return __uint_as_float(u32(words[i]) << 16);
     case E4M3: return (bytes[i] & 0x7f) == 0x7f ? not_a_number() : small_float(bytes[i], 4, 3, 7);
     case E5M2:
@@ -82,11 +76,7 @@ __device__ inline long long steps_of(double value) {
   const u32 word = __float_as_uint(narrow);
   u32 size = word & 0x7fffffffu;
   if (STEPS == BF16) size = (size + 0x7fffu + (size >> 16 & 1)) >> 16;
-  if (STEPS == F16) {
-    u16 half;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(narrow));
-    size = half & 0x7fff;
-  }
+  if (STEPS == F16) size = half_of(narrow) & 0x7fff;
   return word >> 31 ? -static_cast<long long>(size) : size;
 }
 
@@ -97,16 +87,16 @@ __device__ inline long long steps_of_byte(const void* data, u64 i) {
   return bits & 0x80 ? -static_cast<long long>(bits & 0x7f) : bits;
 }
 
-__device__ inline void add_value(Moments& to, double value) {
+__device__ inline void add_value(Moments& to, double value, double pivot) {
   if (isnan(value)) {
     ++to.nan;
   } else if (!is_finite(value)) {
     ++to.inf;
   } else {
     to.count += 1;
-    const double delta = value - to.mean;
+    const double apart = value - pivot, delta = apart - to.mean;
     to.mean += delta / to.count;
-    to.m2 += delta * (value - to.mean);
+    to.m2 += delta * (apart - to.mean);
     to.min = fmin(to.min, value);
     to.max = fmax(to.max, value);
     to.zeros += value == 0;
@@ -115,6 +105,8 @@ __device__ inline void add_value(Moments& to, double value) {
 
 __device__ inline void add_pair(Sums& s, double a, double b) {
   s.values += 1;
+  a -= s.pivot_a;
+  b -= s.pivot_b;
   const double delta_a = a - s.mean_a, delta_b = b - s.mean_b;
   s.mean_a += delta_a / s.values;
   s.mean_b += delta_b / s.values;
@@ -148,8 +140,8 @@ __device__ inline void add_element(Sums& s, const void* a, const void* b, u64 i,
   for (int part = 0; part < parts; ++part) {
     x[part] = part && !complex_a ? 0 : read<A>(a, i, part);
     y[part] = part && !complex_b ? 0 : read<B>(b, i, part);
-    add_value(s.a, x[part]);
-    add_value(s.b, y[part]);
+    add_value(s.a, x[part], s.pivot_a);
+    add_value(s.b, y[part], s.pivot_b);
     finite = finite && is_finite(x[part]) && is_finite(y[part]);
     same = same && alike(x[part], y[part]);
   }
@@ -175,13 +167,17 @@ __device__ inline void add_element(Sums& s, const void* a, const void* b, u64 i,
   s.ulp = most(s.ulp, less ? u64(steps_b) - u64(steps_a) : u64(steps_a) - u64(steps_b));
 }
 
+__device__ inline double pivot_of(double first) { return is_finite(first) ? first : 0; }
+
 // Elements from `first` on; positions count from the start of the tensor.
 extern "C" __global__ void __launch_bounds__(THREADS)
     measure_any(const void* a, const void* b, u64 first, u64 count, double atol, double rtol,
                 Sums* out) {
   Sums sums = no_sums();
-  const u64 stride = static_cast<u64>(gridDim.x) * THREADS;
-  for (u64 i = first + blockIdx.x * static_cast<u64>(THREADS) + threadIdx.x; i < count; i += stride)
+  sums.pivot_a = pivot_of(count ? read<A>(a, 0, 0) : 0);
+  sums.pivot_b = pivot_of(count ? read<B>(b, 0, 0) : 0);
+  const u64 stride = warps_of_grid() * 32;
+  for (u64 i = first + warp_of_grid() * 32 + lane_of_warp(); i < count; i += stride)
     add_element(sums, a, b, i, i, atol, rtol);
   put_together(sums, out);
 }

@@ -19,10 +19,11 @@ _TYPES = {
     "int16": "I16", "int8": "I8", "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8",
     "bool": "U8", "complex64": "C64", "complex128": "C128"}
 _FAST = {"F32": 4, "BF16": 8, "F16": 8}  # Elements in 16 bytes.
+_PACKED = (9, 0)  # From this device on packed.cu is for BF16.
 # From fine to coarse: steps are counted in the coarser type of a pair.
 _WITH_STEPS = ("F64", "F32", "F16", "BF16")
 _BYTES_WITH_STEPS = ("E4M3", "E5M2", "E4M3FNUZ", "E5M2FNUZ", "E8M0")
-# Above this the fast kernel's guess of a reciprocal is no normal float.
+# Above this the guess of a reciprocal in fast.cu is no normal float.
 _LARGE = 8e37
 
 # Of a block, and blocks on each multiprocessor: the fastest of five on an H200 (bench/cuda.py).
@@ -40,7 +41,8 @@ LAYOUT = numpy.dtype([
         "d_relative", "max_abs", "max_rel", "rtol_needed")),
     *((name, "u8") for name in (
         "equal", "exceeding", "mismatch", "agreeing", "mismatch_at", "agreeing_at", "max_abs_at",
-        "ulp"))])
+        "ulp")),
+    ("pivot_a", "f8"), ("pivot_b", "f8")])
 
 
 def measure(a: torch.Tensor, b: torch.Tensor, atol: float, rtol: float) -> Any:
@@ -52,13 +54,18 @@ def measure(a: torch.Tensor, b: torch.Tensor, atol: float, rtol: float) -> Any:
     type_a, type_b = (_TYPES.get(str(each.dtype).removeprefix("torch.")) for each in (a, b))
     if type_a is None or type_b is None or not _together(type_a, type_b):
         return None
-    a, b = a.detach().contiguous(), b.detach().contiguous()
+    a, b = plain(a), plain(b)
     with torch.cuda.device(a.device):
         if type_a == type_b and type_a in _FAST:
             sums = _measure_fast(a, b, type_a, atol, rtol)
-            if _is_sound(sums):
+            if _is_sound(sums, _is_packed(type_a, a.device.index)):
                 return sums
         return merged(_start_any(a, b, (type_a, type_b), 0, atol, rtol))
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """In row-major order, with the signs that torch puts off."""
+    return tensor.detach().resolve_conj().resolve_neg().contiguous()
 
 
 def _together(type_a: str, type_b: str) -> bool:
@@ -66,8 +73,14 @@ def _together(type_a: str, type_b: str) -> bool:
     return type_a == type_b or type_a not in alone and type_b not in alone
 
 
-def _is_sound(sums: Any) -> bool:
+def _is_packed(kind: str, device: int) -> bool:
+    return kind == "BF16" and torch.cuda.get_device_capability(device) >= _PACKED
+
+
+def _is_sound(sums: Any, packed: bool) -> bool:
     """Whether all values were such as the fast kernel is made for."""
+    if packed:
+        return bool(numpy.isfinite(sums["d_abs"]))
     largest = max(abs(float(sums[side][end])) for side in ("a", "b") for end in ("min", "max"))
     return bool(numpy.isfinite(sums["d_abs"])) and largest < _LARGE
 
@@ -79,7 +92,8 @@ def _measure_fast(a: torch.Tensor, b: torch.Tensor, kind: str, atol: float, rtol
     if rows:
         blocks = min(_BLOCKS * _multiprocessors(a.device.index), -(-rows // (_THREADS // 32)))
         found = _room(blocks, a.device)
-        compiled = kernel(a.device.index, "fast.cu", "measure_fast",
+        which = "packed" if _is_packed(kind, a.device.index) else "fast"
+        compiled = kernel(a.device.index, f"{which}.cu", f"measure_{which}",
                           (kind, f"THREADS={_THREADS}", f"BLOCKS={_BLOCKS}"))
         compiled.start(blocks, _THREADS, (
             ctypes.c_void_p(a.data_ptr()), ctypes.c_void_p(b.data_ptr()), ctypes.c_uint64(rows),
@@ -123,10 +137,14 @@ def _multiprocessors(device: int) -> int:
 
 def merged(parts: torch.Tensor) -> Any:
     """One record from those of all blocks, always in the same order."""
-    rows: Any = parts.cpu().numpy().view(LAYOUT).reshape(-1)
+    return merged_rows(parts.cpu().numpy().view(LAYOUT).reshape(-1))
+
+
+def merged_rows(rows: Any) -> Any:
+    """The same for an array of LAYOUT."""
     total = numpy.zeros((), LAYOUT)
     for name in LAYOUT.names or ():
-        if name in ("a", "b"):
+        if name in ("a", "b", "pivot_a", "pivot_b"):
             continue
         values = rows[name]
         if name in ("max_abs", "max_rel", "rtol_needed", "ulp"):
@@ -140,11 +158,13 @@ def merged(parts: torch.Tensor) -> Any:
     count = rows["values"]
     mean_a, total["m2_a"], apart_a = _centred(count, rows["mean_a"], rows["m2_a"])
     mean_b, total["m2_b"], apart_b = _centred(count, rows["mean_b"], rows["m2_b"])
-    total["mean_a"], total["mean_b"] = mean_a, mean_b
+    pivots = {side: float(rows[f"pivot_{side}"][0]) for side in ("a", "b")}
+    total["mean_a"], total["mean_b"] = pivots["a"] + mean_a, pivots["b"] + mean_b
     total["co"] = (rows["co"] + count * apart_a * apart_b).sum()
     for side in ("a", "b"):
         of_side, to = rows[side], total[side]
-        to["mean"], to["m2"], _ = _centred(of_side["count"], of_side["mean"], of_side["m2"])
+        mean, to["m2"], _ = _centred(of_side["count"], of_side["mean"], of_side["m2"])
+        to["mean"] = pivots[side] + mean if of_side["count"].any() else 0.0
         to["min"], to["max"] = of_side["min"].min(), of_side["max"].max()
         for name in ("count", "zeros", "nan", "inf"):
             to[name] = of_side[name].sum()

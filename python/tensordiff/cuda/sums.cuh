@@ -1,5 +1,4 @@
-// The sums over a range of pairs, as src/compare/kernels/tile.h defines them, and how the threads
-// of a block put theirs together. Included by fast.cu and general.cu.
+// The sums over a range of pairs, as src/compare/kernels/tile.h defines them. Part of every kernel.
 
 typedef unsigned long long u64;
 typedef unsigned int u32;
@@ -9,7 +8,8 @@ typedef unsigned char u8;
 #define NONE 0xffffffffffffffffull
 #define INF __longlong_as_double(0x7ff0000000000000ll)
 
-// Mean and centred squares of finite values.
+// Mean and centred squares of finite values. Means count from the pivot of their side, the first
+// value of the tensor: a mean of 1000 +- 0.01 would lose digits that the squares about it need.
 struct Moments {
   double count, mean, m2, min, max;
   u64 zeros, nan, inf;
@@ -21,6 +21,7 @@ struct Sums {
   double values, mean_a, mean_b, m2_a, m2_b, co;
   double d_abs, d_squared, d_relative, max_abs, max_rel, rtol_needed;
   u64 equal, exceeding, mismatch, agreeing, mismatch_at, agreeing_at, max_abs_at, ulp;
+  double pivot_a, pivot_b;
 };
 
 __device__ inline Moments no_moments() {
@@ -30,7 +31,7 @@ __device__ inline Moments no_moments() {
 
 __device__ inline Sums no_sums() {
   Sums none = {no_moments(), no_moments(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0,
-               0, 0, 0, 0, NONE, NONE, 0, 0};
+               0, 0, 0, 0, NONE, NONE, 0, 0, 0, 0};
   return none;
 }
 
@@ -84,28 +85,4 @@ __device__ inline void merge(Sums& to, const Sums& from) {
     to.max_abs_at = least(to.max_abs_at, from.max_abs_at);
   }
   to.ulp = most(to.ulp, from.ulp);
-}
-
-// The sums of another lane of the warp.
-__device__ inline Sums of_lane(const Sums& mine, int distance) {
-  Sums theirs;
-  const u32* from = reinterpret_cast<const u32*>(&mine);
-  u32* to = reinterpret_cast<u32*>(&theirs);
-#pragma unroll
-  for (int i = 0; i < sizeof(Sums) / 4; ++i)
-    to[i] = __shfl_down_sync(0xffffffffu, from[i], distance);
-  return theirs;
-}
-
-// The sums of all threads of the block, in an order that never changes, to out[blockIdx.x].
-__device__ inline void put_together(Sums sums, Sums* out) {
-  __shared__ Sums of_warp[32];
-#pragma unroll 1
-  for (int distance = 16; distance > 0; distance /= 2) merge(sums, of_lane(sums, distance));
-  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sums;
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-#pragma unroll 1
-  for (int warp = 1; warp < blockDim.x / 32; ++warp) merge(sums, of_warp[warp]);
-  out[blockIdx.x] = sums;
 }

@@ -22,20 +22,29 @@ void for_each_of_tokens(const std::vector<Site>& sites, uint64_t tokens, const V
   }
 }
 
+// A table of positions has one row for all sequences, and a run has few of those: what fewer than
+// so many tensors have before their tokens is not the batch.
+constexpr double kShareOfBatch = 0.25;
+
 // The smallest product of what stands before the tokens. Where these stand first in all tensors,
 // what they all have behind them; in queries and the like that may be heads.
 uint64_t batch_of(const std::vector<Site>& sites, uint64_t tokens) {
-  std::set<uint64_t> before, behind;
+  std::map<uint64_t, std::size_t> before;
+  std::size_t all = 0;
+  std::set<uint64_t> behind;
   for_each_of_tokens(sites, tokens, [&](const Site& site, std::size_t axis) {
     const Shape& shape = site.views.a.shape;
     uint64_t product = 1;
     for (std::size_t i = 0; i < axis; ++i) product *= shape[i];
-    before.insert(product);
+    ++before[product];
+    ++all;
     const bool may_have_heads = site.role >= Role::query && site.role <= Role::value_final;
     if (!may_have_heads) behind.insert(axis == 0 && shape.size() > 2 ? shape[1] : 0);
   });
   if (behind.size() == 1 && *behind.begin() > 0) return *behind.begin();
-  return before.empty() ? 1 : *before.begin();
+  for (const auto& [product, count] : before)
+    if (static_cast<double>(count) >= kShareOfBatch * static_cast<double>(all)) return product;
+  return before.empty() ? 1 : before.begin()->first;
 }
 
 // The number of tokens is the largest size that nearly every tensor has before its last axis.

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "diagnose/activation.h"
 #include "diagnose/expected.h"
 #include "diagnose/noise.h"

@@ -25,7 +25,7 @@ std::vector<std::string_view> words_of(const Site& site) {
   std::string_view name = module_name(site.a.name);
   std::vector<std::string_view> words;
   const std::size_t digits = site.a.place.layer_at.first + site.a.place.layer_at.size;
-  if (site.a.place.staged && digits < name.size()) {
+  if (site.a.place.staged && digits > 0 && digits < name.size()) {
     words.push_back(name.substr(0, digits));
     name.remove_prefix(digits + 1);
   }

@@ -49,6 +49,7 @@ Finding finding_of(const operators::Context& context, const operators::Operator&
   if (!best.change.cause.empty()) finding.parameters.push_back({"cause", best.change.cause});
   finding.parameters.push_back({"step", std::string(step.kind())});
   finding.parameters.push_back({"standing", std::string(name_of(step.standing()))});
+  finding.parameters.push_back({"family", std::string(name_of(best.change.family))});
   finding.residual_before = verdict.on_b.rest;
   finding.residual_after = best.left.rest;
   finding.confidence = hypotheses::confidence_of(step.standing(), best.change.family);
@@ -57,32 +58,51 @@ Finding finding_of(const operators::Context& context, const operators::Operator&
   return finding;
 }
 
+void tell_trials(const Site& site, const operators::Operator& step,
+                 const hypotheses::Verdict& verdict, Told& told) {
+  for (std::size_t i = 0; i < std::min(kTrialsMax, verdict.tried.size()); ++i)
+    told.trials.push_back(
+        {site.index, verdict.tried[i].change.code,
+         fmt::format("{} as {} of {}: {}; leaves {} of {} ({} times the noise)",
+                     verdict.tried[i].complete ? "accepted" : "rejected", step.kind(), step.text(),
+                     verdict.tried[i].change.text, human_number(verdict.tried[i].left.rest),
+                     human_number(verdict.on_b.rest), human_number(verdict.tried[i].left.s))});
+  if (verdict.tried.empty())
+    told.trials.push_back(
+        {site.index, "operator",
+         fmt::format("{} of {}: leaves {} of B, {} times the noise ({} of A)", step.kind(),
+                     step.text(), human_number(verdict.on_b.rest), human_number(verdict.on_b.s),
+                     human_number(verdict.on_a.s))});
+}
+
+void explain_as(const operators::Context& context, const DiagnoseOptions& options,
+                const operators::OperatorPtr& step, Told& told) {
+  const hypotheses::Verdict verdict = hypotheses::judge(context, step);
+  if (options.explain) tell_trials(context.site(), *step, verdict, told);
+  if (!verdict.tried.empty() && verdict.tried[0].complete)
+    told.finding = finding_of(context, *step, verdict);
+}
+
 }  // namespace
 
-void explain_step(const Run& run, const DiagnoseOptions& options, const Site& site, Told& told) {
+void explain_step(const Run& run, const DiagnoseOptions& options, const LoneTensors& lone,
+                  const Site& site, Told& told) {
   if (!site.compared()) return;
-  const operators::Context context(run, site);
-  for (const operators::Proposal* proposal : operators::kinds::kAll) {
-    const operators::OperatorPtr step = proposal->propose(context);
-    if (!step) continue;
-    const hypotheses::Verdict verdict = hypotheses::judge(context, *step);
-    for (std::size_t i = 0; options.explain && i < std::min(kTrialsMax, verdict.tried.size()); ++i)
-      told.trials.push_back(
-          {site.index, verdict.tried[i].change.code,
-           fmt::format("{} as {} of {}: {}; leaves {} of {} ({} times the noise)",
-                       verdict.tried[i].complete ? "accepted" : "rejected", step->kind(),
-                       step->text(), verdict.tried[i].change.text,
-                       human_number(verdict.tried[i].left.rest), human_number(verdict.on_b.rest),
-                       human_number(verdict.tried[i].left.s))});
-    if (options.explain && verdict.tried.empty())
-      told.trials.push_back(
-          {site.index, "operator",
-           fmt::format("{} of {}: leaves {} of B, {} times the noise ({} of A)", step->kind(),
-                       step->text(), human_number(verdict.on_b.rest), human_number(verdict.on_b.s),
-                       human_number(verdict.on_a.s))});
-    if (!verdict.tried.empty() && verdict.tried[0].complete)
-      told.finding = finding_of(context, *step, verdict);
-    return;
+  const operators::Context context(run, site, lone);
+  for (const operators::Proposal* proposal : operators::kinds::kAll)
+    if (const operators::OperatorPtr step = proposal->propose(context))
+      return explain_as(context, options, step, told);
+}
+
+void explain_output(const Run& run, const DiagnoseOptions& options, const LoneTensors& lone,
+                    const Site& site, Told& told) {
+  if (!site.compared()) return;
+  const operators::Context context(run, site, lone);
+  if (!context.inputs_agree()) return;
+  for (const operators::Layout layout : {operators::Layout::tokens, operators::Layout::channels}) {
+    const operators::DumpedPtr& target = context.target(layout);
+    if (target)
+      return explain_as(context, options, std::make_shared<operators::AsInA>(target), told);
   }
 }
 

@@ -6,10 +6,16 @@
 #include <optional>
 
 #include "diagnose/explain.h"
+#include "diagnose/lone.h"
 
 namespace tensordiff {
 
 // Fills in the finding where a change explains B down to the noise.
-void explain_step(const Run& run, const DiagnoseOptions& options, const Site& site, Told& told);
+void explain_step(const Run& run, const DiagnoseOptions& options, const LoneTensors& lone,
+                  const Site& site, Told& told);
+
+// The same of a step of which nothing is known, but that its inputs agree.
+void explain_output(const Run& run, const DiagnoseOptions& options, const LoneTensors& lone,
+                    const Site& site, Told& told);
 
 }  // namespace tensordiff

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "diagnose/toy_values.h"
 
@@ -17,6 +18,7 @@ constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16};
 struct Steps {
   tensordiff::Run run;
   DType dtype;
+  LoneTensors lone = {};
 
   explicit Steps(DType type) : dtype(type) {}
 
@@ -44,7 +46,13 @@ struct Steps {
 
   Told explained() const {
     Told told;
-    explain_step(run, {}, run.sites.back(), told);
+    explain_step(run, {}, lone, run.sites.back(), told);
+    return told;
+  }
+  // Of a step that nothing is known of.
+  Told of_output() const {
+    Told told;
+    explain_output(run, {}, lone, run.sites.back(), told);
     return told;
   }
   std::string code() const {
@@ -155,6 +163,121 @@ TEST_P(OfAllTypes, ANormThatLosesATermOfItsSumLacksTheResidual) {
   // A norm does not tell a sum that lacks a term from one that has the other term twice.
   EXPECT_EQ(told.finding->code, "residual_missing");
   EXPECT_NE(told.finding->explanation.find("'layer'"), std::string::npos);
+}
+
+// "cause" of a finding; empty where there is none.
+std::string cause_of(const Told& told) {
+  if (!told.finding) return "";
+  for (const Parameter& each : told.finding->parameters)
+    if (each.name == "cause") return std::get<std::string>(each.value);
+  return "";
+}
+
+TEST(ExplainStep, ATermThatOnlyAHasIsMissingInB) {
+  Steps steps(DType::f32);
+  const Values x = stored(random_values(kTokens * kWidth, 6), DType::f32);
+  const Values z = stored(random_values(kTokens * kWidth, 7), DType::f32);
+  Values both = x;
+  for (uint64_t i = 0; i < x.size(); ++i) both[i] += z[i];
+  const Values w(kWidth, 1.5);
+  steps.add("words", kShape, x, x);
+  steps.add("norm", kShape, normed(both, w, 1e-5), normed(x, w, 1e-5));
+  steps.run.sites[1].capture = 2;
+  steps.lone.a = {{"types", 1, view_of(kShape, z, DType::f32)}};
+  const Told told = steps.explained();
+  ASSERT_TRUE(told.finding);
+  EXPECT_EQ(told.finding->code, "residual_missing");
+  EXPECT_EQ(told.finding->explanation, "B lacks 'types', which B does not have: a sum left out");
+}
+
+TEST(ExplainStep, WhatBAloneHasIsToldOnlyWhereNothingElseIs) {
+  Steps steps(DType::f32);
+  const Values x = stored(random_values(kTokens * kWidth, 1), DType::f32);
+  const Values other = stored(random_values(kTokens * kWidth, 9), DType::f32);
+  const Values w = stored(random_values(kWidth * kWidth, 2), DType::f32);
+  steps.add("norm", kShape, x, x);
+  steps.add("proj", kShape, multiplied(x, w, {}), multiplied(other, w, {}));
+  steps.run.sites[1].capture_b = 2;
+  steps.give({{"proj.weight", view_of({kWidth, kWidth}, w, DType::f32)}});
+  EXPECT_EQ(steps.code(), "");
+  steps.lone.b = {{"pooled", 1, view_of(kShape, other, DType::f32)}};
+  EXPECT_EQ(steps.code(), "other_tensor");
+}
+
+TEST(ExplainStep, ColumnsOfAWeightThatAreLostAreToldApart) {
+  Steps steps(DType::f32);
+  const Values x = stored(random_values(kTokens * kWidth, 1), DType::f32);
+  const Values w = stored(random_values(kWidth * kWidth, 2), DType::f32);
+  Values lost = w;
+  for (uint64_t i = 0; i < w.size(); ++i)
+    if (i % kWidth >= 3 && i % kWidth < 5) lost[i] = 0;
+  steps.add("norm", kShape, x, x);
+  steps.add("proj", kShape, multiplied(x, w, {}), multiplied(x, lost, {}));
+  steps.give({{"proj.weight", view_of({kWidth, kWidth}, w, DType::f32)}});
+  const Told told = steps.explained();
+  EXPECT_EQ(cause_of(told), "columns_lost");
+}
+
+TEST(ExplainStep, RowsOfAWeightThatWereMovedAreToldThoughTheBiasStays) {
+  Steps steps(DType::f32);
+  const Values x = stored(random_values(kTokens * kWidth, 1), DType::f32);
+  const Values w = stored(random_values(kWidth * kWidth, 2), DType::f32);
+  const Values bias = stored(random_values(kWidth, 3), DType::f32);
+  Values moved(w.size());
+  for (uint64_t i = 0; i < w.size(); ++i) moved[(i + kWidth) % w.size()] = w[i];
+  steps.add("norm", kShape, x, x);
+  steps.add("proj", kShape, multiplied(x, w, bias), multiplied(x, moved, bias));
+  steps.run.sites[1].budget = 64 * 0x1p-24;
+  steps.give({{"proj.weight", view_of({kWidth, kWidth}, w, DType::f32)},
+              {"proj.bias", view_of({kWidth}, bias, DType::f32)}});
+  EXPECT_EQ(cause_of(steps.explained()), "rows_moved");
+}
+
+// What any step gives, changed in a way that needs no knowledge of it.
+Told with_output(const std::function<double(const Values& a, uint64_t at)>& made) {
+  Steps steps(DType::f32);
+  const Values a = stored(random_values(kTokens * kWidth, 5), DType::f32);
+  Values b;
+  for (uint64_t i = 0; i < a.size(); ++i) b.push_back(made(a, i));
+  steps.add("step", kShape, a, b);
+  steps.run.sites[0].budget = 64 * 0x1p-24;
+  return steps.of_output();
+}
+
+TEST(ExplainOutput, FeaturesInAnotherOrderAreFound) {
+  const Told told = with_output([](const Values& a, uint64_t at) {
+    const uint64_t column = at % kWidth;
+    return a[at - column + (column < 6 ? (column + 3) % 6 : column)];
+  });
+  EXPECT_EQ(cause_of(told), "feature_order");
+}
+
+TEST(ExplainOutput, OneRowForAllIsFound) {
+  const Told told =
+      with_output([](const Values& a, uint64_t at) { return a[kWidth + at % kWidth]; });
+  EXPECT_EQ(cause_of(told), "one_row");
+}
+
+TEST(ExplainOutput, DropoutIsToldFromARowThatIsEmpty) {
+  std::mt19937 random(4);
+  EXPECT_EQ(cause_of(with_output([&](const Values& a, uint64_t at) {
+              return random() % 10 < 2 ? 0 : static_cast<float>(a[at] / 0.8);
+            })),
+            "dropout");
+  EXPECT_EQ(
+      cause_of(with_output([](const Values& a, uint64_t at) { return at < kWidth ? 0 : a[at]; })),
+      "");
+}
+
+TEST(ExplainOutput, AStepThatIsComputedInFewerBitsIsACast) {
+  const Told told = with_output(
+      [](const Values& a, uint64_t at) { return as_stored(a[at] * (1 + 0x1p-10), DType::bf16); });
+  EXPECT_EQ(cause_of(told), "computed_in");
+}
+
+TEST(ExplainOutput, NothingIsSaidOfValuesThatHaveNothingToDoWithEachOther) {
+  const Values other = random_values(kTokens * kWidth, 77);
+  EXPECT_EQ(cause_of(with_output([&](const Values&, uint64_t at) { return other[at]; })), "");
 }
 
 TEST(ExplainStep, AnotherActivationIsNamed) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+
+#include "diagnose/hypotheses/output.h"
 
 namespace tensordiff::hypotheses {
 namespace {
@@ -20,26 +23,53 @@ double likelihood(const operators::Misfit& left, double limit) {
 
 }  // namespace
 
-Verdict judge(const operators::Context& context, const operators::Operator& step) {
+namespace {
+
+// What may be left of B, in units of the noise. Of a step that nothing is known of, A's own output
+// is the prediction, which is as far from B's as rounding leaves it.
+double limit_of(const operators::Context& context, const operators::Operator& step,
+                const operators::Misfit& on_a) {
+  const double limit = std::max(kLimit, kOfOwn * on_a.s);
+  if (step.standing() != operators::Standing::unknown) return limit;
+  return std::max(limit, context.site().budget / context.unit(true));
+}
+
+Scored scored(const operators::Context& context, operators::Change change, const Verdict& verdict,
+              double limit) {
+  Scored result;
+  const bool coarser = change.unit > 0;
+  if (coarser) limit = kLimit;
+  result.left = context.misfit_of_b(*change.made, change.unit);
+  result.score = likelihood(result.left, limit) - verdict.before -
+                 0.5 * change.dof * std::log(std::max(2.0, result.left.count)) -
+                 change.bits * std::log(2.0);
+  // Where B rounds more coarsely, it is the noise that changes, and not what is left.
+  const bool less = coarser || result.left.rest <= kMostLeft * verdict.on_b.rest;
+  result.complete = result.left.known && result.left.s <= limit && less && result.score > 0;
+  result.change = std::move(change);
+  return result;
+}
+
+}  // namespace
+
+Verdict judge(const operators::Context& context, const operators::OperatorPtr& step) {
   Verdict verdict;
-  verdict.on_a = context.misfit(step, false);
-  verdict.on_b = context.misfit(step, true);
-  const double limit = std::max(kLimit, kOfOwn * verdict.on_a.s);
-  verdict.own = verdict.on_b.known && verdict.on_b.s > limit;
+  verdict.on_a = context.misfit(*step, false);
+  verdict.on_b = context.misfit(*step, true);
+  // What B does not have, it did not read: its output is another one where its inputs agree.
+  const bool unread = !verdict.on_b.known && context.inputs_agree();
+  if (unread)
+    verdict.on_b = context.misfit(operators::AsInA(context.target(step->extents().layout)), true);
+  const double limit = limit_of(context, *step, verdict.on_a);
+  verdict.own = verdict.on_b.known && (unread || verdict.on_b.s > limit);
   if (!verdict.own) return verdict;
-  const double before = likelihood(verdict.on_b, limit);
-  for (operators::Change& change : step.changes(context)) {
-    Scored scored;
-    scored.left = context.misfit(*change.made, true);
-    if (!scored.left.known) continue;
-    scored.score = likelihood(scored.left, limit) - before -
-                   0.5 * change.dof * std::log(std::max(2.0, scored.left.count)) -
-                   change.bits * std::log(2.0);
-    scored.complete = scored.left.s <= limit && scored.left.rest <= kMostLeft * verdict.on_b.rest &&
-                      scored.score > 0;
-    scored.change = std::move(change);
-    verdict.tried.push_back(std::move(scored));
-  }
+  verdict.before = likelihood(verdict.on_b, limit);
+  std::vector<operators::Change> changes = step->changes(context);
+  const double tolerance = std::max(context.site().budget, limit * context.unit(true));
+  std::ranges::move(output_changes(context, step, tolerance), std::back_inserter(changes));
+  for (operators::Change& change : changes)
+    verdict.tried.push_back(scored(context, std::move(change), verdict, limit));
+  std::erase_if(verdict.tried, [](const Scored& each) { return !each.left.known; });
   std::ranges::stable_sort(verdict.tried, [](const Scored& x, const Scored& y) {
     return x.complete != y.complete ? x.complete : x.score > y.score;
   });

@@ -23,9 +23,10 @@ struct Scored {
 struct Verdict {
   operators::Misfit on_a, on_b;  // What A's own operator leaves of each.
   bool own = false;              // B computes something else with its own inputs.
+  double before = 0;             // The log likelihood of B under A's own operator.
   std::vector<Scored> tried;     // The best first.
 };
 
-Verdict judge(const operators::Context& context, const operators::Operator& step);
+Verdict judge(const operators::Context& context, const operators::OperatorPtr& step);
 
 }  // namespace tensordiff::hypotheses

@@ -47,7 +47,7 @@ void find_casts(Run& run, std::vector<int> of_a, std::vector<int> of_b) {
   for (std::size_t i = 0; i < run.sites.size(); ++i) {
     if (!b.coarse(run, i) || a.coarse(run, i)) continue;
     Site& site = run.sites[i];
-    site.reason = "its values are coarser than those of its kind";
+    site.reason = "its values are coarser than in other tensors of its kind";
     // What is rounding here is told by those.
     const int usual = std::min(b.usual.at(kind_of(site)), a.bits[i] > 0 ? a.bits[i] : 64);
     site.roundoff = std::ldexp(1.0, -usual - 1);

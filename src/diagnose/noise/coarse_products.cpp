@@ -21,6 +21,8 @@ constexpr Format kFormats[] = {{"TF32", 0x1p-11}, {"bf16", 0x1p-8}};
 // less, those that cancel more: by up to the root of how many there are, of which 8 is a usual one.
 constexpr double kOfProduct = 0.6;
 constexpr double kSpread = 8;
+// Of the steps that are off with inputs that agree: three projections read one norm.
+constexpr std::size_t kLooksMax = 3;
 
 // The format whose rounding comes nearest.
 const Format* format_of(const Site& site) {
@@ -60,23 +62,36 @@ std::string_view name_of_products(double roundoff) {
   return format == std::end(kFormats) ? "" : format->name;
 }
 
-double coarse_products(const Run& run) {
-  const auto first = std::ranges::find_if(run.sites, &Site::bug);
-  if (first == run.sites.end() || !first->compared() || first->is_lost() ||
-      first->roundoff >= kNarrow || !may_multiply(*first))
-    return 0;
-  const Format* format = format_of(*first);
-  if (!format || !unlike_noise(*first, run.extent, kSpread * format->roundoff).empty()) return 0;
+namespace {
+
+// What the products of a run round to, where this step is off by no more than that.
+double shared_rounding(const Run& run, const Site& off) {
+  if (!off.compared() || off.is_lost() || off.roundoff >= kNarrow || !may_multiply(off)) return 0;
+  const Format* format = format_of(off);
+  if (!format || !unlike_noise(off, run.extent, kSpread * format->roundoff).empty()) return 0;
   // One that is exact shows that products are, whatever it may have read.
   const double exact = kOfProduct * format->roundoff / kSpread;
   bool shared = false;
   for (const Site& other : run.sites) {
-    if (&other == &*first || !other.compared()) continue;
-    if (other.error < exact && multiply_alike(other, *first)) return 0;
+    if (&other == &off || !other.compared()) continue;
+    if (other.error < exact && multiply_alike(other, off)) return 0;
     shared = shared || (other.error >= exact && may_multiply(other));
   }
   // A rounding is that of a run only where more than one step has it.
   return shared ? format->roundoff : 0;
+}
+
+}  // namespace
+
+double coarse_products(const Run& run) {
+  // The first step that is off may hold a mistake, and so may a few others that read the same.
+  std::size_t looked_at = 0;
+  for (const Site& site : run.sites) {
+    if (!site.bug() || (looked_at > 0 && !site.created)) continue;
+    if (const double roundoff = shared_rounding(run, site); roundoff > 0) return roundoff;
+    if (++looked_at == kLooksMax) break;
+  }
+  return 0;
 }
 
 }  // namespace tensordiff

@@ -103,7 +103,7 @@ bool Attention::attend(const Sequence& of, uint64_t token, const double* query, 
 double Attention::position_of(uint64_t sequence, uint64_t token) const {
   if (form_.uncounted.empty()) return static_cast<double>(token);
   const uint64_t padding = form_.uncounted[sequence];
-  return token < padding ? 1 : static_cast<double>(token - padding);
+  return token < padding ? form_.padding_at : static_cast<double>(token - padding);
 }
 
 Block Attention::predict(const Reading& from, const Grid& grid) const {

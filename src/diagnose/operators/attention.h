@@ -32,9 +32,10 @@ struct AttentionForm {
   uint64_t window = 0;  // How many of the last ones; 0: all.
   // The keys of each sequence that are seen, first and behind the last; empty: all.
   std::vector<std::pair<uint64_t, uint64_t>> seen = {};
-  // Padding of each sequence that positions do not count; what is padded has position 1, as
+  // Padding of each sequence that positions do not count, and the position that it has: 0 or 1, as
   // Hugging Face's models have it. Empty: positions are counted from the first token on.
   std::vector<uint64_t> uncounted = {};
+  double padding_at = 1;
   Rope rope = {};
   bool alibi = false;
   double cap = 0;  // Scores are bent towards it; 0: not.
@@ -71,12 +72,20 @@ class Attention final : public Operator {
   void change_rope(std::vector<Change>& changes) const;
   void change_heads(std::vector<Change>& changes) const;
   void change_inputs(const Context& context, std::vector<Change>& changes) const;
+  void change_cut(std::vector<Change>& changes) const;
 
   AttentionForm form_;
   Inputs inputs_;
   Extents extents_;
   uint64_t queries_ = 0, keys_ = 0;  // Tokens of a sequence.
 };
+
+// Where queries, keys and values stand in one tensor that has the heads that belong together side
+// by side.
+struct FusedPlaces {
+  std::vector<uint64_t> query, key, value;
+};
+FusedPlaces places_by_head(uint64_t heads, uint64_t kv_heads, uint64_t dim);
 
 // The bases of RoPE that models have, and factors that positions are stretched by.
 std::vector<double> rope_bases(const Context& context);

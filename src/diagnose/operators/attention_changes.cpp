@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "diagnose/fit.h"
 #include "diagnose/operators/attention.h"
+#include "diagnose/operators/combine.h"
 #include "diagnose/operators/unmerged.h"
 
 namespace tensordiff::operators {
@@ -32,7 +33,7 @@ void Attention::change_mask(std::vector<Change>& changes) const {
   AttentionForm other = form_;
   other.causal = !form_.causal;
   add(other,
-      form_.causal ? "B sees later tokens, too: no causal mask"
+      form_.causal ? "B sees later tokens: no causal mask"
                    : "B sees no later tokens: a causal mask that A does not have",
       "causal", 2);
   other = form_;
@@ -67,7 +68,10 @@ void Attention::change_mask(std::vector<Change>& changes) const {
     other.seen.clear();
     add(other, "B attends to padding that A masks", "padding", 1);
     for (const auto& [first, last] : form_.seen) other.uncounted.push_back(first);
-    if (form_.rope.base > 0) add(other, "B attends to padding that A masks", "padding", 1);
+    for (const double at : {0.0, 1.0}) {
+      other.padding_at = at;
+      if (form_.rope.base > 0) add(other, "B attends to padding that A masks", "padding", 2);
+    }
   } else {
     const uint64_t batch = extents_.rows() / queries_;
     for (uint64_t sequence = 0; sequence < batch && keys_ <= kWindowsMax; ++sequence)
@@ -111,8 +115,8 @@ void Attention::change_scale(std::vector<Change>& changes) const {
     changes.push_back(
         {with(other),
          "attention_scale",
-         fmt::format("B scales attention scores by {} where A scales by {}",
-                     factor_text(scale, sizes, 1e-6), factor_text(form_.scale, sizes, 1e-6)),
+         fmt::format("B scales attention scores by {}, A by {}", factor_text(scale, sizes, 1e-6),
+                     factor_text(form_.scale, sizes, 1e-6)),
          "scale",
          Family::parameter,
          4,
@@ -160,13 +164,13 @@ void Attention::change_rope(std::vector<Change>& changes) const {
           fmt::format("RoPE turns {} features of each head in B and {} in A", dims, own.dims),
           "dims");
   }
-  add({}, "rope_frequency", "B leaves RoPE out", "none");
+  add({}, "rope_frequency", "B omits RoPE", "none");
   rope = own;
   rope.of_keys = false;
-  add(rope, "rope_frequency", "B turns queries and not keys", "keys_not_turned");
+  add(rope, "rope_frequency", "B rotates queries but not keys", "keys_not_turned");
   rope = own;
   rope.of_queries = false;
-  add(rope, "rope_frequency", "B turns keys and not queries", "queries_not_turned");
+  add(rope, "rope_frequency", "B rotates keys but not queries", "queries_not_turned");
   for (const double ahead : {1.0, -1.0, 2.0, -2.0}) {
     rope = own;
     rope.ahead += ahead;
@@ -177,7 +181,7 @@ void Attention::change_rope(std::vector<Change>& changes) const {
   }
   rope = own;
   rope.stretch = -own.stretch;
-  add(rope, "rope_position", "RoPE of B turns the other way", "direction");
+  add(rope, "rope_position", "B's RoPE turns the other way", "direction");
 }
 
 void Attention::change_heads(std::vector<Change>& changes) const {
@@ -185,7 +189,7 @@ void Attention::change_heads(std::vector<Change>& changes) const {
   if (form_.kv_heads > 1 && form_.kv_heads < form_.heads) {
     other.tiled = !form_.tiled;
     changes.push_back({with(other), "head_mapping",
-                       fmt::format("B {} the {} key heads over {} query heads where A {} them",
+                       fmt::format("B {} the {} key heads over {} query heads, A {} them",
                                    other.tiled ? "tiles" : "repeats", form_.kv_heads, form_.heads,
                                    form_.tiled ? "tiles" : "repeats"),
                        "tiled", Family::parameter, 1});
@@ -205,7 +209,7 @@ void Attention::change_heads(std::vector<Change>& changes) const {
   if (form_.heads > 1)
     changes.push_back({std::make_shared<Unmerged>(with(form_), form_.heads, queries_),
                        "axis_permutation",
-                       "B puts heads together without bringing tokens to the front first",
+                       "B merges heads without transposing tokens to the front first",
                        "heads_not_merged", Family::index, 2});
 }
 
@@ -215,20 +219,20 @@ void Attention::change_inputs(const Context& context, std::vector<Change>& chang
     Inputs other = inputs_;
     std::swap(other.query, other.key);
     changes.push_back({around(other), "other_tensor",
-                       fmt::format("B has queries {} and keys {} in each other's place",
-                                   inputs_.query->text(), inputs_.key->text()),
+                       fmt::format("B has queries {} and keys {} swapped", inputs_.query->text(),
+                                   inputs_.key->text()),
                        "query_key_swapped", Family::substitution, 2});
     other = inputs_;
     std::swap(other.value, other.key);
     changes.push_back({around(other), "other_tensor",
-                       fmt::format("B has keys {} and values {} in each other's place",
-                                   inputs_.key->text(), inputs_.value->text()),
+                       fmt::format("B has keys {} and values {} swapped", inputs_.key->text(),
+                                   inputs_.value->text()),
                        "key_value_swapped", Family::substitution, 2});
   }
   if (inputs_.bias) {
     Inputs other = inputs_;
     other.bias = nullptr;
-    changes.push_back({around(other), "operator", "B leaves out the bias of positions",
+    changes.push_back({around(other), "operator", "B omits the position bias",
                        "position_bias_missing", Family::term, 2});
   }
   for (const auto input : {&Inputs::query, &Inputs::key, &Inputs::value})
@@ -241,6 +245,42 @@ void Attention::change_inputs(const Context& context, std::vector<Change>& chang
          changes);
 }
 
+// Queries, keys and values in one tensor that is cut otherwise than it was put together.
+void Attention::change_cut(std::vector<Change>& changes) const {
+  const uint64_t width = inputs_.query->extents().features, dim = width / form_.heads;
+  const uint64_t keys = inputs_.key->extents().features;
+  if (inputs_.query->extents().rows_by_axis != inputs_.key->extents().rows_by_axis ||
+      inputs_.value->extents().features != keys || form_.heads % form_.kv_heads != 0)
+    return;
+  const auto all =
+      std::make_shared<Joined>(std::vector<OperatorPtr>{inputs_.query, inputs_.key, inputs_.value});
+  const FusedPlaces by_head = places_by_head(form_.heads, form_.kv_heads, dim);
+  std::vector<uint64_t> put = by_head.query;
+  put.insert(put.end(), by_head.key.begin(), by_head.key.end());
+  put.insert(put.end(), by_head.value.begin(), by_head.value.end());
+  std::vector<uint64_t> back(put.size());
+  for (std::size_t i = 0; i < put.size(); ++i) back[put[i]] = i;
+  for (const bool blocks : {true, false}) {
+    const std::vector<uint64_t>& order = blocks ? put : back;
+    const auto part = [&](uint64_t first, uint64_t count) {
+      const auto from = order.begin() + static_cast<std::ptrdiff_t>(first);
+      return std::make_shared<Columns>(
+          all, std::vector<uint64_t>(from, from + static_cast<std::ptrdiff_t>(count)));
+    };
+    Inputs other = inputs_;
+    other.query = part(0, width);
+    other.key = part(width, keys);
+    other.value = part(width + keys, keys);
+    changes.push_back(
+        {std::make_shared<Attention>(form_, other), "block_permutation",
+         blocks ? "B cuts queries, keys and values by heads out of one tensor that holds them as "
+                  "three blocks"
+                : "B cuts queries, keys and values as three blocks out of one tensor that holds "
+                  "them by heads",
+         "fused_cut", Family::index, 2});
+  }
+}
+
 std::vector<Change> Attention::changes(const Context& context) const {
   std::vector<Change> changes;
   change_scale(changes);
@@ -248,11 +288,12 @@ std::vector<Change> Attention::changes(const Context& context) const {
   change_heads(changes);
   change_rope(changes);
   change_inputs(context, changes);
+  change_cut(changes);
   if (form_.alibi) {
     AttentionForm other = form_;
     other.alibi = false;
-    changes.push_back({with(other), "operator", "B leaves ALiBi out", "position_bias_missing",
-                       Family::parameter, 2});
+    changes.push_back(
+        {with(other), "operator", "B omits ALiBi", "position_bias_missing", Family::parameter, 2});
   }
   return changes;
 }

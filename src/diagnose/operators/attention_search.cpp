@@ -6,6 +6,7 @@
 
 #include "diagnose/operators/attention.h"
 #include "diagnose/operators/combine.h"
+#include "diagnose/operators/one_hot.h"
 #include "diagnose/operators/proposal.h"
 
 namespace tensordiff::operators {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t kTriplesMax = 8;
 constexpr uint64_t kDimMin = 4, kDimMax = 512;  // Of a head.
+constexpr uint64_t kKeysMax = 2048;             // Of probabilities, which grow with their square.
 
 // Where queries, keys and values come from, for a number of heads.
 struct Source {
@@ -86,15 +88,10 @@ void add_fused(const DumpedPtr& fused, uint64_t features, uint64_t dim,
                     std::make_shared<Columns>(fused, features + keys, keys)},
                    heads,
                    kv_heads});
-  std::vector<uint64_t> query, key, value;
-  const uint64_t group = heads / kv_heads + 2;  // Heads that stand together.
-  for (uint64_t head = 0; head < heads + 2 * kv_heads; ++head) {
-    const uint64_t place = head % group;
-    std::vector<uint64_t>& to = place + 2 < group ? query : (place + 2 == group ? key : value);
-    for (uint64_t i = 0; i < dim; ++i) to.push_back(head * dim + i);
-  }
-  found.push_back({{std::make_shared<Columns>(fused, query), std::make_shared<Columns>(fused, key),
-                    std::make_shared<Columns>(fused, value)},
+  const FusedPlaces places = places_by_head(heads, kv_heads, dim);
+  found.push_back({{std::make_shared<Columns>(fused, places.query),
+                    std::make_shared<Columns>(fused, places.key),
+                    std::make_shared<Columns>(fused, places.value)},
                    heads,
                    kv_heads});
 }
@@ -145,7 +142,9 @@ std::vector<Rope> ropes_for(const Context& context, uint64_t dim) {
 
 class Search {
  public:
-  Search(Around& around, const Extents& rows) : around_(around), rows_(rows) {}
+  // `apart`: heads that are rows of their own in what is tried.
+  Search(Around& around, const Extents& rows, uint64_t apart)
+      : around_(around), rows_(rows), apart_(apart) {}
 
   // The form that leaves least of the rows of one sequence. First the heads, the mask and what the
   // values are, which show in any case; then, for the best few, what scores are made of.
@@ -192,10 +191,17 @@ class Search {
 
   void add_outlines(const Source& source, std::vector<Outline>& outlines) const {
     const Attention first({source.heads, source.kv_heads}, source.inputs);
+    Source biased = source;
+    biased.inputs.bias = bias_for(around_.context(), source, first.queries() * first.keys());
     for (const bool causal : {true, false}) {
       if (causal && first.queries() != first.keys()) continue;
       Outline outline{source, causal};
       outline.rest = rest_of(source, form_of(outline));
+      // Scores that are not scaled, or biased, may hide the right heads.
+      AttentionForm plain = form_of(outline);
+      plain.scale = 1;
+      outline.rest = std::min(outline.rest, rest_of(source, plain));
+      if (biased.inputs.bias) outline.rest = std::min(outline.rest, rest_of(biased, plain));
       outlines.push_back(outline);
     }
   }
@@ -242,7 +248,7 @@ class Search {
     const uint64_t tokens = of.queries();
     const uint64_t reach = std::min<uint64_t>(tokens, 48);
     for (const uint64_t token : {reach / 6, reach / 3, reach / 2, reach - 1})
-      rows.push_back(sequence * tokens + token);
+      rows.push_back(sequence * tokens * apart_ + token);
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     return rows;
   }
@@ -271,6 +277,7 @@ class Search {
 
   Around& around_;
   const Extents& rows_;
+  uint64_t apart_ = 1;
   uint64_t sequence_ = 0;
   uint64_t window_ = 0;
   double least_ = INFINITY;
@@ -278,9 +285,58 @@ class Search {
   std::shared_ptr<const Attention> best_;
 };
 
+bool search_all(Around& around, const Extents& rows, const std::vector<Source>& sources,
+                uint64_t apart = 1) {
+  if (sources.empty()) return false;
+  const Extents& queries = sources[0].inputs.query->extents();
+  const uint64_t batch = queries.rows_by_axis.size() > 1 ? queries.rows_by_axis[0] : 1;
+  for (uint64_t sequence = 0; sequence < batch; sequence += std::max<uint64_t>(1, batch - 1)) {
+    Search search(around, rows, apart);
+    search.run(sources, sequence);
+    if (search.accept()) return true;
+  }
+  return false;
+}
+
+// Probabilities that were dumped, [batch, heads, queries, keys]: attention over values that tell
+// the keys apart.
+OperatorPtr propose_probabilities(const Context& context, const Dumped& target) {
+  const Shape& shape = context.site().views.a.shape;
+  if (shape.size() != 4 || shape[3] > kKeysMax || context.site().comparison.a.min.value_or(-1) < 0)
+    return nullptr;
+  const uint64_t heads = shape[1];
+  std::vector<Source> sources;
+  const std::vector<DumpedPtr> all = nearby(context);
+  const auto fits = [&](const DumpedPtr& each, uint64_t tokens) {
+    const std::vector<uint64_t>& axes = each->extents().rows_by_axis;
+    return axes.size() == 2 && axes[0] == shape[0] && axes[1] == tokens;
+  };
+  for (const DumpedPtr& query : all)
+    for (const DumpedPtr& key : all) {
+      const uint64_t dim = query->extents().features / heads;
+      if (query == key || !fits(query, shape[2]) || !fits(key, shape[3]) || dim == 0 ||
+          query->extents().features % heads != 0 || key->extents().features % dim != 0 ||
+          sources.size() == kTriplesMax)
+        continue;
+      const uint64_t kv_heads = key->extents().features / dim;
+      if (kv_heads == 0 || heads % kv_heads != 0) continue;
+      auto values = std::make_shared<OneHot>(key->extents().rows_by_axis, kv_heads);
+      sources.push_back({{query, key, values}, heads, kv_heads});
+    }
+  const bool apart = target.extents().rows_by_axis.size() == 3;
+  Around around(context, [&](const OperatorPtr& input) -> OperatorPtr {
+    if (apart) return std::make_shared<HeadsApart>(input, heads);
+    return input;
+  });
+  if (sources.empty()) return nullptr;
+  const Extents& rows = sources[0].inputs.query->extents();
+  return search_all(around, rows, sources, apart ? heads : 1) ? around.found() : nullptr;
+}
+
 OperatorPtr propose(const Context& context) {
   const DumpedPtr& target = context.target(Layout::tokens);
   if (!target) return nullptr;
+  if (OperatorPtr found = propose_probabilities(context, *target)) return found;
   Around around(context, [](const OperatorPtr& input) { return input; });
   return try_attention(around, target->extents(), target->extents().features) ? around.found()
                                                                               : nullptr;
@@ -288,17 +344,20 @@ OperatorPtr propose(const Context& context) {
 
 }  // namespace
 
-bool try_attention(Around& around, const Extents& rows, uint64_t features) {
-  const std::vector<Source> sources = sources_of(around.context(), rows, features);
-  if (sources.empty()) return false;
-  const Extents& queries = sources[0].inputs.query->extents();
-  const uint64_t batch = queries.rows_by_axis.size() > 1 ? queries.rows_by_axis[0] : 1;
-  for (uint64_t sequence = 0; sequence < batch; sequence += std::max<uint64_t>(1, batch - 1)) {
-    Search search(around, rows);
-    search.run(sources, sequence);
-    if (search.accept()) return true;
+FusedPlaces places_by_head(uint64_t heads, uint64_t kv_heads, uint64_t dim) {
+  FusedPlaces places;
+  const uint64_t group = heads / kv_heads + 2;  // Heads that stand together.
+  for (uint64_t head = 0; head < heads + 2 * kv_heads; ++head) {
+    const uint64_t place = head % group;
+    std::vector<uint64_t>& to =
+        place + 2 < group ? places.query : (place + 2 == group ? places.key : places.value);
+    for (uint64_t i = 0; i < dim; ++i) to.push_back(head * dim + i);
   }
-  return false;
+  return places;
+}
+
+bool try_attention(Around& around, const Extents& rows, uint64_t features) {
+  return search_all(around, rows, sources_of(around.context(), rows, features));
 }
 
 constinit const Proposal kinds::attention = {

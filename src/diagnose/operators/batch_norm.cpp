@@ -116,7 +116,7 @@ void NormOfChannels::change_form(std::vector<Change>& changes) const {
   ChannelNorm other = form_;
   if (form_.statistics == Statistics::stored) {
     other.statistics = Statistics::batch;
-    add(other, "norm_weight", "B normalises by the statistics of the batch, as in training",
+    add(other, "norm_weight", "B normalizes by the statistics of the batch, as in training",
         "batch_statistics");
     other.statistics = Statistics::none;
     add(other, "norm_weight", "B's stored mean and variance are 0 and 1: they were not loaded",
@@ -131,26 +131,25 @@ void NormOfChannels::change_form(std::vector<Change>& changes) const {
   }
   other = form_;
   other.weight.clear();
-  add(other, "norm_weight", "B leaves the weight of the norm out", "weight_missing");
+  add(other, "norm_weight", "B omits the weight of the norm", "weight_missing");
   other.bias.clear();
-  add(other, "norm_weight", "B leaves weight and bias of the norm out", "weight_missing");
+  add(other, "norm_weight", "B omits weight and bias of the norm", "weight_missing");
   other = form_;
   other.bias.clear();
-  add(other, "norm_weight", "B leaves the bias of the norm out", "bias_missing");
+  add(other, "norm_weight", "B omits the bias of the norm", "bias_missing");
   other = form_;
   std::swap(other.weight, other.bias);
-  add(other, "norm_weight", "B has weight and bias of the norm in each other's place", "swapped");
+  add(other, "norm_weight", "B has weight and bias of the norm swapped", "swapped");
   other = form_;
   std::swap(other.mean, other.variance);
   if (form_.statistics == Statistics::stored)
-    add(other, "norm_weight", "B has mean and variance of the norm in each other's place",
-        "swapped");
+    add(other, "norm_weight", "B has mean and variance of the norm swapped", "swapped");
 }
 
 std::vector<Change> NormOfChannels::changes(const Context& context) const {
   std::vector<Change> changes;
   change_form(changes);
-  changes.push_back({input_, "other_tensor", fmt::format("B does not normalise {}", input_->text()),
+  changes.push_back({input_, "other_tensor", fmt::format("B does not normalize {}", input_->text()),
                      "norm_missing", Family::substitution, 1});
   lift(
       input_->changes(context),

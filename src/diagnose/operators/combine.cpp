@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "diagnose/operators/context.h"
-#include "diagnose/operators/dropped.h"
 
 namespace tensordiff::operators {
 namespace {
@@ -53,6 +52,7 @@ Block Sum::predict(const Reading& from, const Grid& grid) const {
   Block sum{grid.columns.empty() ? extents_.features : grid.columns.size()};
   sum.values.resize(grid.rows.size() * sum.features);
   for (const Term& term : terms_) {
+    if (term.times == 0) continue;  // It need not be there.
     const Block block = term.of->predict(from, grid);
     if (block.values.size() != sum.values.size()) return {};
     for (std::size_t i = 0; i < sum.values.size(); ++i) {
@@ -82,7 +82,7 @@ void Sum::change_term(const Context& context, std::size_t at, std::vector<Change
   if (terms_.size() > 1) {
     changes.push_back({with(0),
                        "residual_missing",
-                       fmt::format("B lacks {}: a sum left out", term.of->text()),
+                       fmt::format("B does not add {}", term.of->text()),
                        "term_missing",
                        Family::term,
                        bits,
@@ -110,7 +110,7 @@ void Sum::change_term(const Context& context, std::size_t at, std::vector<Change
     terms[at].by_column.clear();
     changes.push_back(
         {std::make_shared<Sum>(extents_, std::move(terms)), "operator",
-         fmt::format("B leaves out the factors '{}' of {}", term.scaled_by, term.of->text()),
+         fmt::format("B omits the factors '{}' of {}", term.scaled_by, term.of->text()),
          "scale_missing", Family::parameter, bits});
   }
   std::vector<Change> inner = term.of->changes(context);
@@ -132,7 +132,6 @@ void Sum::change_term(const Context& context, std::size_t at, std::vector<Change
 std::vector<Change> Sum::changes(const Context& context) const {
   std::vector<Change> changes;
   for (std::size_t i = 0; i < terms_.size(); ++i) change_term(context, i, changes);
-  if (auto change = dropped(context, std::make_shared<Sum>(*this))) changes.push_back(*change);
   return changes;
 }
 
@@ -168,7 +167,7 @@ std::vector<Change> Map::changes(const Context& context) const {
       std::vector<Term> terms = sum->terms();
       terms[i].of = std::make_shared<Map>(function_, terms[i].of);
       changes.push_back({std::make_shared<Sum>(sum->extents(), terms), "operator",
-                         fmt::format("B applies {} to {} before the sum, A behind it",
+                         fmt::format("B applies {} to {} before the sum, A after it",
                                      function_.name, sum->terms()[i].of->text()),
                          "function_before_sum", Family::term, 2});
     }
@@ -199,9 +198,9 @@ std::vector<Change> Gated::changes(const Context& context) const {
                      applied(function_, *up_), gate_->text(), text()),
          "gate_up_swapped", Family::parameter, 1});
   changes.push_back({std::make_shared<Map>(function_, gate_), "operator",
-                     fmt::format("B leaves out the factor {}", up_->text()), "gate_missing",
+                     fmt::format("B omits the factor {}", up_->text()), "gate_missing",
                      Family::term, 2});
-  changes.push_back({up_, "operator", fmt::format("B leaves out the gate {}", gate_->text()),
+  changes.push_back({up_, "operator", fmt::format("B omits the gate {}", gate_->text()),
                      "gate_missing", Family::term, 2});
   for (const ActivationFunction& other : activation_functions()) {
     if (other.name == function_.name) continue;
@@ -248,6 +247,29 @@ Block Columns::predict(const Reading& from, const Grid& grid) const {
 }
 
 std::string Columns::text() const { return fmt::format("a part of {}", of_->text()); }
+
+Joined::Joined(std::vector<OperatorPtr> parts)
+    : parts_(std::move(parts)), extents_(parts_[0]->extents()) {
+  extents_.features = 0;
+  for (const OperatorPtr& part : parts_) extents_.features += part->extents().features;
+}
+
+Block Joined::predict(const Reading& from, const Grid& grid) const {
+  Block all{extents_.features, std::vector<double>(grid.rows.size() * extents_.features)};
+  uint64_t first = 0;
+  for (const OperatorPtr& part : parts_) {
+    const Block block = part->predict(from, {grid.rows});
+    if (block.rows() != grid.rows.size()) return {};
+    for (uint64_t r = 0; r < block.rows(); ++r)
+      std::copy(block.row(r), block.row(r) + block.features, all.row(r) + first);
+    first += block.features;
+  }
+  if (grid.columns.empty()) return all;
+  Block picked{grid.columns.size()};
+  for (uint64_t r = 0; r < all.rows(); ++r)
+    for (const uint64_t column : grid.columns) picked.values.push_back(all.row(r)[column]);
+  return picked;
+}
 
 Pooled::Pooled(OperatorPtr of, By by) : of_(std::move(of)), extents_(of_->extents()), by_(by) {
   extents_.rows_by_axis.resize(1);

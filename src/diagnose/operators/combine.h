@@ -94,6 +94,22 @@ class Columns final : public Operator {
   std::vector<uint64_t> picked_;
 };
 
+// The features of several operators, one behind the other.
+class Joined final : public Operator {
+ public:
+  explicit Joined(std::vector<OperatorPtr> parts);
+
+  std::string_view kind() const override { return "concatenation"; }
+  const Extents& extents() const override { return extents_; }
+  Block predict(const Reading& from, const Grid& grid) const override;
+  std::vector<Change> changes(const Context&) const override { return {}; }
+  std::string text() const override { return parts_[0]->text() + " and others"; }
+
+ private:
+  std::vector<OperatorPtr> parts_;
+  Extents extents_;
+};
+
 // One row for all of a sequence: [batch, tokens, features] -> [batch, features].
 class Pooled final : public Operator {
  public:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <ranges>
 
 #include "diagnose/noise.h"
 #include "diagnose/noise/roundoff.h"
@@ -24,6 +25,8 @@ constexpr double kAccepted = 6;
 // Single precision: dumps in float64 hold what was computed with weights of float32.
 constexpr double kUnitMin = 0x1p-24;
 constexpr std::size_t kEarlierMax = 160;
+// Of what one side has alone, the last before the step: a layer has about a dozen entries.
+constexpr std::size_t kLoneMax = 16;
 
 constexpr std::size_t index_of(Layout layout) { return layout == Layout::channels ? 1 : 0; }
 
@@ -52,8 +55,13 @@ Grid every(const Extents& extents, uint64_t rows_max) {
 
 }  // namespace
 
-Context::Context(const Run& run, const Site& site)
-    : run_(run), site_(site), parameters_(run.weights.named()) {
+const LoneTensors& Context::none() {
+  static const LoneTensors kNone;
+  return kNone;
+}
+
+Context::Context(const Run& run, const Site& site, const LoneTensors& lone)
+    : run_(run), site_(site), lone_(lone), parameters_(run.weights.named()) {
   if (!site.compared()) return;
   unit_a_ = std::max(kUnitMin, roundoff_of(site.views.a));
   unit_b_ = std::max(unit_a_, site.roundoff);
@@ -129,6 +137,26 @@ std::vector<DumpedPtr> Context::inside(std::string_view path, Layout layout) con
   return found;
 }
 
+std::vector<OneSidedPtr> Context::only_a(uint64_t features, Layout layout) const {
+  std::vector<OneSidedPtr> found;
+  for (const Lone& lone : lone_.a | std::views::reverse) {
+    if (lone.capture >= site_.capture || found.size() == kLoneMax) continue;
+    OneSidedPtr leaf = OneSided::make(run_, lone, &AlignedPair::a, layout);
+    if (leaf && leaf->extents().features == features) found.push_back(std::move(leaf));
+  }
+  return found;
+}
+
+std::vector<OneSidedPtr> Context::only_b(const Extents& extents) const {
+  std::vector<OneSidedPtr> found;
+  for (const Lone& lone : lone_.b | std::views::reverse) {
+    if (lone.capture >= site_.capture_b || found.size() == kLoneMax) continue;
+    OneSidedPtr leaf = OneSided::make(run_, lone, &AlignedPair::b, extents.layout);
+    if (leaf && leaf->extents() == extents) found.push_back(std::move(leaf));
+  }
+  return found;
+}
+
 bool Context::same_values(const Dumped& x, const Dumped& y) const {
   const Stats &a = x.site().comparison.a, &b = y.site().comparison.a;
   return a.min == b.min && a.max == b.max && a.norm == b.norm && a.finite == b.finite;
@@ -138,12 +166,12 @@ const Grid& Context::grid(const Extents& extents) const { return grid_[index_of(
 
 double Context::unit(bool of_b) const { return of_b ? unit_b_ : unit_a_; }
 
-Misfit Context::misfit(const Operator& made, bool of_b, const Grid& grid) const {
+Misfit Context::misfit(const Operator& made, bool of_b, double unit) const {
   Misfit result;
+  const Grid& grid = this->grid(made.extents());
   const DumpedPtr& target = target_[index_of(made.extents().layout)];
   if (!target || made.extents() != target->extents()) return result;
   const auto side = of_b ? &AlignedPair::b : &AlignedPair::a;
-  const double unit = this->unit(of_b);
   const Block p = made.predict({side}, grid), off = made.predict({side, unit}, grid);
   const Block y = target->predict({side}, grid);
   if (p.values.size() != y.values.size() || off.values.size() != y.values.size() || y.empty())
@@ -180,7 +208,11 @@ Misfit Context::misfit(const Operator& made, bool of_b, const Grid& grid) const 
 }
 
 Misfit Context::misfit(const Operator& made, bool of_b) const {
-  return misfit(made, of_b, grid(made.extents()));
+  return misfit(made, of_b, unit(of_b));
+}
+
+Misfit Context::misfit_of_b(const Operator& made, double unit) const {
+  return misfit(made, true, std::max(unit, unit_b_));
 }
 
 double Context::rest_of_a(const Operator& made, const std::vector<uint64_t>& rows) const {

@@ -11,8 +11,6 @@
 
 namespace tensordiff::operators {
 
-using DumpedPtr = std::shared_ptr<const Dumped>;
-
 // How far an output is from what an operator makes of the inputs, in units of the noise.
 struct Misfit {
   double s = 0;          // Root of the mean square over all elements.
@@ -24,7 +22,7 @@ struct Misfit {
 
 class Context {
  public:
-  Context(const Run& run, const Site& site);
+  Context(const Run& run, const Site& site, const LoneTensors& lone = none());
 
   const Run& run() const { return run_; }
   const Site& site() const { return site_; }
@@ -39,6 +37,9 @@ class Context {
   std::vector<DumpedPtr> like(const Extents& extents) const;
   // Of so many features; rows may differ.
   std::vector<DumpedPtr> of_features(uint64_t features, Layout layout) const;
+  // What only one side has, and was captured before the step.
+  std::vector<OneSidedPtr> only_a(uint64_t features, Layout layout) const;
+  std::vector<OneSidedPtr> only_b(const Extents& extents) const;
   // Of the module of a path, or inside it.
   std::vector<DumpedPtr> inside(std::string_view path, Layout layout) const;
 
@@ -51,17 +52,23 @@ class Context {
   double unit(bool of_b) const;
 
   Misfit misfit(const Operator& made, bool of_b) const;
+  // Where B's values have this unit roundoff.
+  Misfit misfit_of_b(const Operator& made, double unit) const;
+  // Whether what goes into the step agrees, as far as that is known.
+  bool inputs_agree() const { return site_.created || site_.inputs.empty(); }
   // ‖y − p‖ / ‖y‖ of A in these rows, on a few columns.
   double rest_of_a(const Operator& made, const std::vector<uint64_t>& rows) const;
   // Whether it is what A computes, down to A's noise.
   bool explains_a(const Operator& made) const;
 
  private:
-  Misfit misfit(const Operator& made, bool of_b, const Grid& grid) const;
+  static const LoneTensors& none();
+  Misfit misfit(const Operator& made, bool of_b, double unit) const;
   void choose_grid(Layout layout);
 
   const Run& run_;
   const Site& site_;
+  const LoneTensors& lone_;
   Parameters parameters_;
   double unit_a_ = 0, unit_b_ = 0;
   DumpedPtr target_[2];

@@ -83,7 +83,7 @@ void Convolution::change_geometry(std::vector<Change>& changes) const {
     other.windows.padding += by;
     if (other.windows.padding >= 0)
       changes.push_back({with(other), "operator",
-                         fmt::format("B pads by {} in front where A pads by {}: the rest is behind",
+                         fmt::format("B pads by {} in front, A by {}; the rest is at the end",
                                      other.windows.padding, kernel_.windows.padding),
                          "padding", Family::parameter, 3});
   }
@@ -122,7 +122,7 @@ void Convolution::change_weight(const Context& context, std::vector<Change>& cha
   if (!kernel_.bias.empty()) {
     Kernel other = kernel_;
     other.bias.clear();
-    changes.push_back({with(other), "offset", "B lacks the bias of this convolution",
+    changes.push_back({with(other), "offset", "B omits the bias of this convolution",
                        "bias_missing", Family::parameter, 2});
   }
   const std::vector<Named> others =

@@ -14,6 +14,9 @@ namespace {
 // dropout but a hole.
 constexpr double kShareMin = 0.01;
 constexpr double kShareMax = 0.95;
+constexpr double kDeviations = 4;  // Of a share that is drawn: one in 16,000 is farther off.
+constexpr double kChosenRows =
+    0.5;  // Rows are chosen by their error, which grows with their zeros.
 
 class Dropped final : public Operator {
  public:
@@ -62,7 +65,11 @@ std::optional<Change> dropped(const Context& context, const OperatorPtr& of) {
   if (share < kShareMin || share > kShareMax || factors.empty()) return std::nullopt;
   const auto middle = factors.begin() + static_cast<std::ptrdiff_t>(factors.size() / 2);
   std::ranges::nth_element(factors, middle);
+  // Dropout of a share p divides what it leaves by 1 − p; the share is that of a sample, in which
+  // the rows with most zeros are over-represented.
   const auto count = static_cast<double>(x.values.size());
+  const double drawn = kDeviations * std::sqrt(share * (1 - share) / count) + kChosenRows * share;
+  if (!(*middle > 1) || std::abs(1 - 1 / *middle - share) > drawn) return std::nullopt;
   return Change{std::make_shared<Dropped>(of, target, *middle),
                 "operator",
                 fmt::format("B sets {} % of the values to zero and multiplies the others by {}: "

@@ -1,44 +1,86 @@
-// A tensor of the dumps as it is: the leaves of every tree of operators.
+// Tensors of the dumps as they are: the leaves of every tree of operators.
 
 #pragma once
 
-#include <optional>
+#include <memory>
 
+#include "diagnose/lone.h"
 #include "diagnose/operators/operator.h"
+#include "diagnose/operators/planes.h"
 
 namespace tensordiff::operators {
 
-// A view as rows of features, with the features last.
-struct Plane {
-  View view;
-  Extents extents;
-};
-// Nothing where the view has no such axis.
-std::optional<Plane> plane_of(const View& view, const Extent& extent, Layout layout);
-
+// One that both sides have.
 class Dumped final : public Operator {
  public:
   // The site must outlive this.
   static std::shared_ptr<const Dumped> make(const Run& run, const Site& site, Layout layout);
 
   std::string_view kind() const override { return "copy"; }
-  const Extents& extents() const override { return extents_; }
+  const Extents& extents() const override { return a_.extents(); }
   Block predict(const Reading& from, const Grid& grid) const override;
   std::vector<Change> changes(const Context& context) const override;
   std::string text() const override;
   const Site& site() const { return site_; }
 
  private:
-  Dumped(const Site& site, Plane a, Plane b)
-      : site_(site), extents_(a.extents), a_(std::move(a.view)), b_(std::move(b.view)) {}
-  const std::vector<double>& all_of(bool of_b) const;
+  Dumped(const Site& site, Plane a, Plane b) : site_(site), a_(std::move(a)), b_(std::move(b)) {}
 
   const Site& site_;
-  Extents extents_;
-  View a_, b_;
-  // The whole tensors, where they are small: hypotheses read them again and again. A tree is used
-  // by one thread.
-  mutable std::optional<std::vector<double>> held_a_, held_b_;
+  PlaneValues a_, b_;
+};
+using DumpedPtr = std::shared_ptr<const Dumped>;
+
+// One that a single side has: for the other there is nothing to compute with.
+class OneSided final : public Operator {
+ public:
+  // The tensor must outlive this.
+  static std::shared_ptr<const OneSided> make(const Run& run, const Lone& lone,
+                                              View AlignedPair::*side, Layout layout);
+
+  std::string_view kind() const override { return "copy"; }
+  const Extents& extents() const override { return values_.extents(); }
+  Block predict(const Reading& from, const Grid& grid) const override;
+  std::vector<Change> changes(const Context& context) const override;
+  std::string text() const override;
+  const std::string& name() const { return lone_.name; }
+  std::size_t capture() const { return lone_.capture; }
+
+ private:
+  OneSided(const Lone& lone, View AlignedPair::*side, Plane plane)
+      : lone_(lone), side_(side), values_(std::move(plane)) {}
+
+  const Lone& lone_;
+  View AlignedPair::*side_;
+  PlaneValues values_;
+};
+using OneSidedPtr = std::shared_ptr<const OneSided>;
+
+// What B may read in place of something of these sizes, which is called `own`; `of` is the tensor
+// itself, where it is one.
+std::vector<Change> substitutes(const Context& context, const Extents& extents,
+                                const std::string& own, const Dumped* of);
+
+// What the step gave in A, for either side: right where the inputs agree, whatever the step is.
+// With lines it is what went in: a norm with its weight and bias taken off.
+class AsInA final : public Operator {
+ public:
+  struct Line {
+    double factor = 1, offset = 0;
+  };
+  explicit AsInA(DumpedPtr target, std::vector<Line> by_column = {})
+      : target_(std::move(target)), by_column_(std::move(by_column)) {}
+
+  std::string_view kind() const override { return "step"; }
+  const Extents& extents() const override { return target_->extents(); }
+  Block predict(const Reading& from, const Grid& grid) const override;
+  std::vector<Change> changes(const Context&) const override { return {}; }
+  Standing standing() const override { return Standing::unknown; }
+  std::string text() const override { return "its inputs"; }
+
+ private:
+  DumpedPtr target_;
+  std::vector<Line> by_column_;
 };
 
 }  // namespace tensordiff::operators

@@ -43,62 +43,98 @@ class Embedding final : public Operator {
     return made;
   }
 
-  std::vector<Change> changes(const Context&) const override {
-    std::vector<Change> changes;
-    const auto add = [&](Lookup other, std::string code, std::string text, std::string cause) {
-      changes.push_back({std::make_shared<Embedding>(extents_, std::move(other)), std::move(code),
-                         std::move(text), std::move(cause), Family::index, 3});
-    };
-    const uint64_t tokens = extents_.rows_by_axis.back();
-    for (const int64_t by : {1, -1, 2, -2}) {
-      Lookup other = lookup_;
-      for (std::size_t i = 0; i < other.ids.size(); ++i) {
-        const auto to = static_cast<int64_t>(i % tokens) + by;
-        if (to >= 0 && to < static_cast<int64_t>(tokens))
-          other.ids[i] = lookup_.ids[i - i % tokens + static_cast<uint64_t>(to)];
-      }
-      add(other, "token_shift", fmt::format("B's ids are shifted by {} tokens", -by), "id_shift");
-      other = lookup_;
-      bool fits = true;
-      for (uint64_t& id : other.ids) {
-        const int64_t to = static_cast<int64_t>(id) + by;
-        fits = fits && to >= 0 && to < static_cast<int64_t>(lookup_.table->rows());
-        id = static_cast<uint64_t>(to);
-      }
-      if (fits)
-        add(other, "operator",
-            fmt::format("B looks up row id {} {} where A looks up row id", by < 0 ? '-' : '+',
-                        std::abs(by)),
-            "id_offset");
-    }
-    Lookup other = lookup_;
-    for (uint64_t& id : other.ids) id = 0;
-    add(other, "operator", "B looks up row 0 for all tokens: the ids were not handed in",
-        "ids_missing");
-    const double root = std::sqrt(static_cast<double>(extents_.features));
-    for (const double factor : {root, 1 / root}) {
-      other = lookup_;
-      other.scale *= factor;
-      add(other, "scale",
-          fmt::format("B = {} × A: the factor of the embedding", human_number(factor)),
-          "embedding_scale");
-      changes.back().family = Family::affine;
-      changes.back().parameters = {{"factor", factor}};
-    }
-    return changes;
-  }
+  std::vector<Change> changes(const Context& context) const override;
 
  private:
+  void change_ids(const std::vector<uint64_t>& ids, std::vector<Change>& changes) const;
+
   Extents extents_;
   Lookup lookup_;
 };
 
-// Which row of the table each row of A is; nothing where one is none.
-std::optional<std::vector<uint64_t>> ids_of(const Dumped& target, const Table& table,
-                                            double scale) {
+// Which row of the table each row of a side is; nothing where one is none.
+std::optional<std::vector<uint64_t>> ids_of(const Dumped& target, const Table& table, double scale,
+                                            const Reading& from);
+
+std::vector<Change> Embedding::changes(const Context& context) const {
+  std::vector<Change> changes;
+  const auto add = [&](Lookup other, std::string code, std::string text, std::string cause) {
+    changes.push_back({std::make_shared<Embedding>(extents_, std::move(other)), std::move(code),
+                       std::move(text), std::move(cause), Family::index, 3});
+  };
+  const uint64_t tokens = extents_.rows_by_axis.back();
+  const auto ids_b =
+      ids_of(*context.target(Layout::tokens), *lookup_.table, lookup_.scale, {&AlignedPair::b});
+  for (const int64_t by : {1, -1, 2, -2}) {
+    Lookup other = lookup_;
+    for (std::size_t i = 0; i < other.ids.size(); ++i) {
+      const auto to = static_cast<int64_t>(i % tokens) + by;
+      if (to >= 0 && to < static_cast<int64_t>(tokens))
+        other.ids[i] = lookup_.ids[i - i % tokens + static_cast<uint64_t>(to)];
+    }
+    add(other, "token_shift", fmt::format("B's ids are shifted by {} tokens", -by), "id_shift");
+    other = lookup_;
+    bool fits = true;
+    for (uint64_t& id : other.ids) {
+      const int64_t to = static_cast<int64_t>(id) + by;
+      fits = fits && to >= 0 && to < static_cast<int64_t>(lookup_.table->rows());
+      id = static_cast<uint64_t>(to);
+    }
+    if (fits)
+      add(other, "operator",
+          fmt::format("B looks up row id {} {} where A looks up row id", by < 0 ? '-' : '+',
+                      std::abs(by)),
+          "id_offset");
+  }
+  Lookup other = lookup_;
+  for (uint64_t& id : other.ids) id = 0;
+  add(other, "operator", "B looks up row 0 for all tokens: the ids were not handed in",
+      "ids_missing");
+  const double root = std::sqrt(static_cast<double>(extents_.features));
+  for (const double factor : {root, 1 / root}) {
+    other = lookup_;
+    other.scale *= factor;
+    add(other, "scale",
+        fmt::format("B = {} × A: the factor of the embedding", human_number(factor)),
+        "embedding_scale");
+    changes.back().family = Family::affine;
+    changes.back().parameters = {{"factor", factor}};
+  }
+  if (ids_b) change_ids(*ids_b, changes);
+  return changes;
+}
+
+// Any other rows of the same table.
+void Embedding::change_ids(const std::vector<uint64_t>& ids, std::vector<Change>& changes) const {
+  // What it takes to say them: each id of A that becomes another, where that tells all of them.
+  std::map<uint64_t, uint64_t> becomes;
+  bool by_id = true;
+  double others = 0;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto [at, added] = becomes.emplace(lookup_.ids[i], ids[i]);
+    by_id = by_id && at->second == ids[i];
+    others += ids[i] != lookup_.ids[i];
+  }
+  double told = 0;
+  for (const auto& [from, to] : becomes) told += from != to;
+  if (others == 0) return;
+  changes.push_back(
+      {std::make_shared<Embedding>(extents_, Lookup{lookup_.table, ids, lookup_.scale}),
+       "operator",
+       fmt::format("B looks up other rows of '{}' than A at {} of {} places",
+                   printable(lookup_.table->name(), 60), others, ids.size()),
+       "other_ids",
+       Family::index,
+       (by_id ? 2 * told : others) * std::log2(static_cast<double>(lookup_.table->rows()) + 1),
+       0,
+       {{"places", others}}});
+}
+
+std::optional<std::vector<uint64_t>> ids_of(const Dumped& target, const Table& table, double scale,
+                                            const Reading& from) {
   Grid all;
   for (uint64_t row = 0; row < target.extents().rows(); ++row) all.rows.push_back(row);
-  const Block y = target.predict({}, all);
+  const Block y = target.predict(from, all);
   if (y.empty()) return std::nullopt;
   // By the first value: rounding leaves the rest to the misfit.
   std::multimap<double, uint64_t> by_first;
@@ -135,7 +171,7 @@ OperatorPtr propose(const Context& context) {
   const auto table = std::make_shared<Table>(*weight, context.path() + ".weight");
   const double root = std::sqrt(static_cast<double>(weight->shape[1]));
   for (const double scale : {1.0, root}) {
-    std::optional<std::vector<uint64_t>> ids = ids_of(*target, *table, scale);
+    std::optional<std::vector<uint64_t>> ids = ids_of(*target, *table, scale, {});
     if (!ids) continue;
     auto made = std::make_shared<Embedding>(target->extents(), Lookup{table, *ids, scale});
     if (context.explains_a(*made)) return made;

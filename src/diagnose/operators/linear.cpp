@@ -4,13 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numeric>
+#include <span>
 
 #include "align/view.h"
 #include "base/text.h"
+#include "diagnose/noise/roundoff.h"
 #include "diagnose/operators/combine.h"
 #include "diagnose/operators/context.h"
 #include "diagnose/operators/proposal.h"
 #include "diagnose/operators/quantised.h"
+#include "diagnose/operators/reordered.h"
+#include "diagnose/operators/shares.h"
 #include "diagnose/operators/sources.h"
 
 namespace tensordiff::operators {
@@ -20,6 +26,23 @@ constexpr uint64_t kSwapped[] = {1, 0};
 constexpr double kRanks[] = {2, 4, 8, 16, 32, 64};
 // Weights of the same sizes: two or three for each layer of a large model.
 constexpr std::size_t kOthersMax = 256;
+
+// Columns of a weight that are solved for at once: 512 of them take 22 million multiplications.
+constexpr uint64_t kSolvedMax = 512;
+// How far the share of a column that is there, or is not, may be from 1 or 0.
+constexpr double kShareSlack = 0.05;
+// For rows that were picked out of another tensor: columns that tell them apart.
+constexpr uint64_t kPickedColumns = 8;
+constexpr uint64_t kPickedFrom = 4096;
+constexpr uint64_t kRowsMoved = 8192;  // Outputs whose order is looked for.
+constexpr std::size_t kPickedTries = 6;
+
+// To so many bits of fraction, to nearest even.
+double rounded(double value, int bits) {
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, bits + 1)), exponent - bits - 1);
+}
 
 // The ways to read a weight as [out, in].
 std::vector<TablePtr> tables_of(const Named& weight, uint64_t out) {
@@ -35,6 +58,36 @@ std::vector<TablePtr> tables_of(const Named& weight, uint64_t out) {
   return tables;
 }
 
+// Some rows of a tensor, as an expert reads the tokens that were sent to it. A's output tells
+// which.
+bool try_picked_rows(Around& around, const Extents& rows, uint64_t features) {
+  const Context& context = around.context();
+  const DumpedPtr& target = context.target(rows.layout);
+  if (rows.layout != Layout::tokens || target->extents() != rows) return false;
+  Grid own, all;
+  for (uint64_t i = 0; i < std::min(kPickedColumns, rows.features); ++i)
+    own.columns.push_back(i * rows.features / std::min(kPickedColumns, rows.features));
+  own.rows.resize(rows.rows());
+  std::iota(own.rows.begin(), own.rows.end(), 0);
+  all.columns = own.columns;
+  const Block y = target->predict({}, own);
+  std::size_t tried = 0;
+  for (const DumpedPtr& each : context.of_features(features, Layout::tokens)) {
+    const uint64_t count = each->extents().rows();
+    if (count <= rows.rows() || count > kPickedFrom) continue;
+    if (++tried > kPickedTries) break;
+    all.rows.resize(count);
+    std::iota(all.rows.begin(), all.rows.end(), 0);
+    const OperatorPtr whole = around.wrapped(each);
+    const auto ids = whole ? places_of(y, whole->predict({}, all),
+                                       steps_of(context.unit(false)) * context.unit(false))
+                           : std::nullopt;
+    const Extents picked{rows.rows_by_axis, features, Layout::tokens};
+    if (ids && around.accept(std::make_shared<Rows>(each, picked, *ids))) return true;
+  }
+  return false;
+}
+
 OperatorPtr propose_with(const Context& context, const Extents& extents, const Named& weight,
                          const std::vector<double>& bias) {
   for (const TablePtr& table : tables_of(weight, extents.features)) {
@@ -43,7 +96,9 @@ OperatorPtr propose_with(const Context& context, const Extents& extents, const N
       return std::make_shared<Linear>(extents, table, biased ? Linear::Bias{bias} : Linear::Bias{},
                                       input);
     });
-    if (try_inputs(around, extents, table->columns())) return around.found();
+    if (try_inputs(around, extents, table->columns()) ||
+        try_picked_rows(around, extents, table->columns()))
+      return around.found();
   }
   return nullptr;
 }
@@ -81,14 +136,22 @@ OperatorPtr propose(const Context& context) {
 }  // namespace
 
 Block Linear::predict(const Reading& from, const Grid& grid) const {
-  const Block x = input_->predict(from, {grid.rows});
+  Block x = input_->predict(from, {grid.rows});
   if (x.empty() || x.features != weight_->columns()) return {};
+  const auto coarse = [&](double value) { return rounded(value, bits_); };
+  if (bits_ > 0) std::ranges::transform(x.values, x.values.begin(), coarse);
   Block made{grid.columns.empty() ? extents_.features : grid.columns.size()};
   made.values.resize(grid.rows.size() * made.features);
   for (uint64_t c = 0; c < made.features; ++c) {
     const uint64_t column = grid.columns.empty() ? c : grid.columns[c];
     const double* weight = weight_->row(column);
     if (!weight) return {};
+    std::vector<double> row;
+    if (bits_ > 0) {
+      row.assign(weight, weight + x.features);
+      std::ranges::transform(row, row.begin(), coarse);
+      weight = row.data();
+    }
     const double bias = bias_.values.empty() ? 0 : bias_.times * bias_.values[column];
     for (uint64_t r = 0; r < made.rows(); ++r) {
       const double* in = x.row(r);
@@ -106,7 +169,7 @@ void Linear::change_bias(std::vector<Change>& changes) const {
     return std::make_shared<Linear>(extents_, weight_, Bias{bias_.values, times}, input_);
   };
   const double bits = std::log2(1 + std::size(kRanks));
-  changes.push_back({with_bias(0), "offset", "B lacks the bias of this projection", "bias_missing",
+  changes.push_back({with_bias(0), "offset", "B omits the bias of this projection", "bias_missing",
                      Family::parameter, bits});
   for (const double ranks : kRanks)
     changes.push_back(
@@ -158,11 +221,108 @@ void Linear::change_weight(const Context& context, std::vector<Change>& changes)
                        Family::quantiser, each.bits, 0, each.parameters});
 }
 
+// Outputs in another order, with the bias as it is: the rows of the weight were moved.
+void Linear::change_rows(const Context& context, std::vector<Change>& changes) const {
+  const Grid rows{context.grid(extents_).rows};
+  if (bias_.values.empty() || extents_.features > kRowsMoved || rows.rows.size() < 2) return;
+  Block y = context.target(extents_.layout)->predict({&AlignedPair::b}, rows);
+  Block p = predict({&AlignedPair::b}, rows);
+  if (p.values.size() != y.values.size() || p.empty()) return;
+  for (std::size_t i = 0; i < p.values.size(); ++i) {
+    y.values[i] -= bias_.times * bias_.values[i % p.features];
+    p.values[i] -= bias_.times * bias_.values[i % p.features];
+  }
+  const auto order = places_of(turned(y), turned(p), context.site().budget);
+  std::vector<uint64_t> sorted = order.value_or(std::vector<uint64_t>());
+  std::ranges::sort(sorted);
+  if (!order || std::ranges::is_sorted(*order) ||
+      std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    return;
+  double runs = 1;
+  for (std::size_t i = 1; i < order->size(); ++i) runs += (*order)[i] != (*order)[i - 1] + 1;
+  changes.push_back(
+      {with(std::make_shared<Table>(weight_, *order)),
+       "block_permutation",
+       fmt::format("B has the rows of the weight in another order: row {} of B is row "
+                   "{} of A",
+                   0, (*order)[0]),
+       "rows_moved",
+       Family::index,
+       runs * std::log2(static_cast<double>(extents_.features)),
+       0,
+       {{"order", *order}}});
+}
+
+// Tensor cores round what they multiply, and add up in float32.
+void Linear::change_products(std::vector<Change>& changes) const {
+  for (const int bits : {10, 7})
+    changes.push_back({std::make_shared<Linear>(extents_, weight_, bias_, input_, bits),
+                       "cast",
+                       fmt::format("B rounds what it multiplies here to {}: {} bits of fraction",
+                                   bits == 7 ? "bf16" : "TF32 or f16", bits),
+                       "products_rounded",
+                       Family::quantiser,
+                       1,
+                       0,
+                       {{"fraction_bits", static_cast<double>(bits)}}});
+}
+
+// Input features that B does not multiply: with a share s_j of each, y = b + Σ s_j·x_j·w_j, which
+// is linear in all s_j.
+void Linear::change_columns(const Context& context, std::vector<Change>& changes) const {
+  const uint64_t in = weight_->columns();
+  const Grid& grid = context.grid(extents_);
+  if (in > kSolvedMax || !weight_->is_stored() || grid.rows.size() * grid.columns.size() < 2 * in)
+    return;
+  const Block x = input_->predict({&AlignedPair::b}, {grid.rows});
+  const Block y = context.target(extents_.layout)->predict({&AlignedPair::b}, grid);
+  const Block p = predict({&AlignedPair::b}, grid);
+  if (x.empty() || p.values.size() != y.values.size()) return;
+  Block w{in};
+  for (const uint64_t column : grid.columns) {
+    const double* row = weight_->row(column);
+    if (!row) return;
+    w.values.insert(w.values.end(), row, row + in);
+  }
+  const std::optional<std::vector<double>> off = solve_shares(x, w, y, p);
+  if (!off) return;
+  std::vector<uint64_t> lost;
+  for (uint64_t j = 0; j < in; ++j) {
+    if (std::abs((*off)[j] + 1) < kShareSlack)
+      lost.push_back(j);
+    else if (std::abs((*off)[j]) > kShareSlack)
+      return;
+  }
+  if (lost.empty() || lost.size() == in) return;
+  const bool together = lost.back() - lost[0] + 1 == lost.size();
+  const auto without = [lost](std::span<double> row) {
+    for (const uint64_t column : lost) row[column] = 0;
+  };
+  changes.push_back(
+      {with(std::make_shared<Table>(weight_, without)),
+       "operator",
+       fmt::format(
+           "B does not multiply {} of the {} input features, from feature {} on: columns of "
+           "its weight are zero or were not loaded",
+           lost.size(), in, lost[0]),
+       "columns_lost",
+       Family::support,
+       std::log2(static_cast<double>(in)) * (together ? 2 : static_cast<double>(lost.size())),
+       0,
+       {{"features", lost}}});
+}
+
 std::vector<Change> Linear::changes(const Context& context) const {
   std::vector<Change> changes;
   change_bias(changes);
   change_weight(context, changes);
+  change_rows(context, changes);
+  change_products(changes);
+  change_columns(context, changes);
   std::vector<Change> inner = input_->changes(context);
+  if (!dynamic_cast<const Dumped*>(input_.get()) && !dynamic_cast<const OneSided*>(input_.get()))
+    std::ranges::move(substitutes(context, input_->extents(), input_->text(), nullptr),
+                      std::back_inserter(inner));
   // What is left out of, or put into, what a projection reads is read, not added.
   lift(
       inner,
@@ -174,7 +334,7 @@ std::vector<Change> Linear::changes(const Context& context) const {
       scaled && scaled->terms().size() == 1)
     changes.push_back({std::make_shared<Linear>(extents_, weight_, bias_, scaled->terms()[0].of),
                        "scale",
-                       fmt::format("B leaves out the factor {} in front of the weight",
+                       fmt::format("B omits the factor {} in front of the weight",
                                    human_number(scaled->terms()[0].times)),
                        "input_scale",
                        Family::affine,

@@ -13,11 +13,13 @@ class Linear final : public Operator {
     std::vector<double> values;  // Empty: none.
     double times = 1;
   };
-  Linear(Extents extents, TablePtr weight, Bias bias, OperatorPtr input)
+  // `bits`: of fraction, that what is multiplied is rounded to; 0: it is not.
+  Linear(Extents extents, TablePtr weight, Bias bias, OperatorPtr input, int bits = 0)
       : extents_(std::move(extents)),
         weight_(std::move(weight)),
         bias_(std::move(bias)),
-        input_(std::move(input)) {}
+        input_(std::move(input)),
+        bits_(bits) {}
 
   std::string_view kind() const override { return "linear"; }
   const Extents& extents() const override { return extents_; }
@@ -31,11 +33,15 @@ class Linear final : public Operator {
   }
   void change_bias(std::vector<Change>& changes) const;
   void change_weight(const Context& context, std::vector<Change>& changes) const;
+  void change_rows(const Context& context, std::vector<Change>& changes) const;
+  void change_products(std::vector<Change>& changes) const;
+  void change_columns(const Context& context, std::vector<Change>& changes) const;
 
   Extents extents_;
   TablePtr weight_;  // [out, in]
   Bias bias_;
   OperatorPtr input_;
+  int bits_;
 };
 
 }  // namespace tensordiff::operators

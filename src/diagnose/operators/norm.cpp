@@ -17,6 +17,10 @@ namespace {
 // Those that models have.
 constexpr double kEpsilons[] = {1e-6, 1e-5, 1e-12, 1e-8, 1e-7, 1e-4, 1e-3, 1e-2, 0};
 
+// The mean square of what a norm gives without its weight: 1, less what an epsilon takes off where
+// the input is small, and no more than rounding above.
+constexpr double kSizeSlack = 0.1, kUnitSlack = 0x1p-7;
+
 // The weight and bias of a module, or fitted where none are given.
 struct NormWeights {
   std::vector<double> weight, bias;
@@ -61,6 +65,38 @@ OperatorPtr with_given(const Context& context, const NormWeights& given, const O
   return nullptr;
 }
 
+// Whether the rows of a norm's input have the size that a norm leaves: 1 but for the epsilon.
+bool is_size_one(const Context& context, const Norm& norm) {
+  const Block rows = norm.input()->predict({}, {context.grid(norm.extents()).rows});
+  for (uint64_t r = 0; r < rows.rows(); ++r) {
+    double sum = 0;
+    for (uint64_t c = 0; c < rows.features; ++c) sum += rows.row(r)[c] * rows.row(r)[c];
+    const double mean = sum / static_cast<double>(rows.features);
+    if (!(mean > 1 - kSizeSlack && mean < 1 + kUnitSlack)) return false;
+  }
+  return !rows.empty();
+}
+
+// What was normalised was not dumped: A's output without its weight and bias is what it was, but
+// for the size of each row, which a norm does not see.
+OperatorPtr with_own_output(const Context& context, const NormWeights& given) {
+  const DumpedPtr& target = context.target(Layout::tokens);
+  if (!target || !context.inputs_agree() || given.weight.size() != target->extents().features)
+    return nullptr;
+  for (const double plus : {0.0, 1.0}) {
+    std::vector<AsInA::Line> lines;
+    for (std::size_t i = 0; i < given.weight.size(); ++i)
+      lines.push_back({given.weight[i] + plus, given.bias.empty() ? 0 : given.bias[i]});
+    const auto without = [](const AsInA::Line& line) { return line.factor == 0; };
+    if (std::ranges::any_of(lines, without)) continue;
+    NormForm form{!given.bias.empty(), 1,    given.weight.size(), given.weight,
+                  given.bias,          plus, given.name,          true};
+    auto made = std::make_shared<Norm>(form, std::make_shared<AsInA>(target, std::move(lines)));
+    if (is_size_one(context, *made)) return made;
+  }
+  return nullptr;
+}
+
 OperatorPtr propose(const Context& context) {
   const std::vector<NormWeights> given = weights_of(context);
   for (const Layout layout : {Layout::tokens, Layout::channels}) {
@@ -81,7 +117,7 @@ OperatorPtr propose(const Context& context) {
     });
     if (found) return found;
   }
-  return nullptr;
+  return given.empty() ? nullptr : with_own_output(context, given[0]);
 }
 
 }  // namespace
@@ -100,9 +136,13 @@ Block Norm::predict(const Reading& from, const Grid& grid) const {
       double sum = 0, squares = 0;
       for (uint64_t i = g * group; i < (g + 1) * group; ++i) sum += in[i];
       mean[g] = form_.centred ? sum / size : 0;
-      for (uint64_t i = g * group; i < (g + 1) * group; ++i)
+      double all = 0;
+      for (uint64_t i = g * group; i < (g + 1) * group; ++i) {
         squares += (in[i] - mean[g]) * (in[i] - mean[g]);
-      scale[g] = 1 / std::sqrt(squares / size + form_.epsilon);
+        all += in[i] * in[i];
+      }
+      const double lacking = form_.of_own_output ? std::max(0.0, 1 - all / size) : 1;
+      scale[g] = 1 / std::sqrt(squares / size + lacking * form_.epsilon);
     }
     for (uint64_t c = 0; c < made.features; ++c) {
       const uint64_t column = grid.columns.empty() ? c : grid.columns[c];
@@ -117,6 +157,7 @@ Block Norm::predict(const Reading& from, const Grid& grid) const {
 }
 
 void Norm::change_epsilon(const Context& context, std::vector<Change>& changes) const {
+  if (form_.of_own_output) return;
   const auto text = [&](double epsilon) {
     return fmt::format("the norm has epsilon {} in B and {} in A", human_number(epsilon),
                        human_number(form_.epsilon));
@@ -159,16 +200,16 @@ void Norm::change_weight(const Context& context, std::vector<Change>& changes) c
   };
   NormForm other = form_;
   other.weight.clear();
-  add(other, "B leaves the weight of the norm out", "weight_missing", 2);
+  add(other, "B omits the weight of the norm", "weight_missing", 2);
   if (!form_.bias.empty()) {
     other.bias.clear();
-    add(other, "B leaves weight and bias of the norm out", "weight_missing", 2);
+    add(other, "B omits weight and bias of the norm", "weight_missing", 2);
     other = form_;
     other.bias.clear();
-    add(other, "B leaves the bias of the norm out", "bias_missing", 2);
+    add(other, "B omits the bias of the norm", "bias_missing", 2);
     other = form_;
     std::swap(other.weight, other.bias);
-    add(other, "B has weight and bias of the norm in each other's place", "swapped", 2);
+    add(other, "B has weight and bias of the norm swapped", "swapped", 2);
   }
   other = form_;
   other.plus = form_.plus == 0 ? 1 : 0;
@@ -206,7 +247,7 @@ std::vector<Change> Norm::changes(const Context& context) const {
                            "norm"
                          : "B subtracts the mean: a layer norm where A has an RMS norm",
                      "centring", Family::parameter, 1});
-  changes.push_back({input_, "other_tensor", fmt::format("B does not normalise {}", input_->text()),
+  changes.push_back({input_, "other_tensor", fmt::format("B does not normalize {}", input_->text()),
                      "norm_missing", Family::substitution, 1});
   lift(
       input_->changes(context),
@@ -218,7 +259,7 @@ std::string Norm::text() const { return fmt::format("the norm of {}", input_->te
 
 constinit const Proposal kinds::norm = {
     .kind = "norm",
-    .needs = "the tensor that is normalised, or the two that are added to make it",
+    .needs = "the tensor that is normalized, or the two that are added to make it",
     .propose = propose,
 };
 

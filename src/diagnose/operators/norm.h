@@ -14,6 +14,9 @@ struct NormForm {
   std::vector<double> bias;    // As the weight; empty: 0.
   double plus = 0;             // Added to the weight, as some models do with 1.
   std::string name;            // Of the weight in the checkpoint; empty: fitted.
+  // What goes in is what came out in A without its weight: the epsilon is what its mean square
+  // lacks of 1, times `epsilon`.
+  bool of_own_output = false;
 };
 
 class Norm final : public Operator {
@@ -28,6 +31,7 @@ class Norm final : public Operator {
     return form_.name.empty() ? Standing::fitted : Standing::given;
   }
   std::string text() const override;
+  const OperatorPtr& input() const { return input_; }
 
  private:
   OperatorPtr with(const NormForm& form) const { return std::make_shared<Norm>(form, input_); }

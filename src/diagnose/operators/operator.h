@@ -81,6 +81,7 @@ struct Change {
   double bits = 0;  // log2 of the alternatives that were tried with it.
   double dof = 0;   // Numbers that were fitted to B.
   std::vector<Parameter> parameters = {};
+  double unit = 0;  // The unit roundoff that B's values have by it; 0: what they seem to have.
 };
 
 class Context;

@@ -100,6 +100,13 @@ Table::Table(std::shared_ptr<const Table> of, std::function<void(std::span<doubl
       of_(std::move(of)),
       change_(std::move(change)) {}
 
+Table::Table(std::shared_ptr<const Table> of, std::vector<uint64_t> order)
+    : view_(of->view_),
+      name_(of->name_),
+      columns_(of->columns_),
+      of_(std::move(of)),
+      order_(std::move(order)) {}
+
 std::optional<double> Table::largest() const {
   const Result<Reader> reader = Reader::open(view_);
   if (!is_stored() || !reader.ok()) return std::nullopt;
@@ -116,8 +123,8 @@ const double* Table::row(uint64_t index) const {
   const auto held = held_.find(index);
   if (held != held_.end()) return held->second.data();
   if (of_) {
-    const double* from = of_->row(index);
-    if (!from) return nullptr;
+    const double* from = of_->row(order_.empty() ? index : order_[index]);
+    if (!from || !change_) return from;
     std::vector<double> values(from, from + columns());
     change_(values);
     return held_.emplace(index, std::move(values)).first->second.data();

@@ -60,6 +60,8 @@ class Table {
   Table(std::vector<double> values, uint64_t columns, std::string name);
   // Another one with each row changed.
   Table(std::shared_ptr<const Table> of, std::function<void(std::span<double> row)> change);
+  // Another one with its rows in an order.
+  Table(std::shared_ptr<const Table> of, std::vector<uint64_t> order);
 
   uint64_t rows() const { return view_.shape[0]; }
   uint64_t columns() const { return columns_; }
@@ -78,6 +80,7 @@ class Table {
   uint64_t columns_ = 0;
   std::shared_ptr<const Table> of_ = nullptr;
   std::function<void(std::span<double> row)> change_ = nullptr;
+  std::vector<uint64_t> order_ = {};
   mutable std::unordered_map<uint64_t, std::vector<double>> held_;
 };
 using TablePtr = std::shared_ptr<const Table>;

@@ -76,11 +76,10 @@ class WindowPool final : public Operator {
       Windows other = windows_;
       other.padding += by;
       if (other.padding >= 0)
-        changes.push_back(
-            {std::make_shared<WindowPool>(extents_, pool_, other, input_), "operator",
-             fmt::format("B pads by {} in front where A pads by {}: the rest is behind",
-                         other.padding, windows_.padding),
-             "padding", Family::parameter, 3});
+        changes.push_back({std::make_shared<WindowPool>(extents_, pool_, other, input_), "operator",
+                           fmt::format("B pads by {} in front, A by {}; the rest is at the end",
+                                       other.padding, windows_.padding),
+                           "padding", Family::parameter, 3});
     }
     for (const uint64_t size : {2, 3, 5, 7}) {
       Windows other = windows_;

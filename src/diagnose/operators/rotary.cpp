@@ -75,13 +75,13 @@ class Rotary final : public Operator {
       other.first += by;
       if (by != 0)
         add(other, "rope_position",
-            fmt::format("RoPE of B is {} {} {} A's", std::abs(by),
+            fmt::format("B's RoPE is {} {} {} A's", std::abs(by),
                         std::abs(by) == 1 ? "position" : "positions",
                         by > 0 ? "ahead of" : "behind"));
     }
     other = angles_;
     other.first = 0;
-    if (angles_.first > 8) add(other, "rope_position", "RoPE of B counts positions from 0");
+    if (angles_.first > 8) add(other, "rope_position", "B's RoPE counts positions from 0");
     if (!angles_.once) {
       other = angles_;
       other.pairs = !angles_.pairs;

@@ -5,6 +5,7 @@
 
 #include "diagnose/operators/attention.h"
 #include "diagnose/operators/combine.h"
+#include "diagnose/operators/scan.h"
 
 namespace tensordiff::operators {
 namespace {
@@ -13,10 +14,34 @@ namespace {
 constexpr std::size_t kPaired = 16;
 constexpr std::size_t kNear = 6;  // For functions and products: what was computed just before.
 
+// Whether two hold the same in A, as a container and its last module do: by their first row.
+bool same_in_a(const Operator& x, const Operator& y) {
+  if (x.extents() != y.extents()) return false;
+  return x.predict({}, {{0}}).values == y.predict({}, {{0}}).values;
+}
+
+// What A has of so many features, the nearest first, whether B has it or not.
+std::vector<OperatorPtr> leaves_of(const Context& context, uint64_t features, Layout layout) {
+  const std::vector<DumpedPtr> both = context.of_features(features, layout);
+  std::vector<OneSidedPtr> lone = context.only_a(features, layout);
+  std::erase_if(lone, [&](const OneSidedPtr& each) {
+    return std::ranges::any_of(both, [&](const DumpedPtr& x) { return same_in_a(*x, *each); });
+  });
+  std::vector<OperatorPtr> leaves;
+  auto next = lone.begin();
+  for (const DumpedPtr& each : both) {
+    for (; next != lone.end() && (*next)->capture() > each->site().capture; ++next)
+      leaves.push_back(*next);
+    leaves.push_back(each);
+  }
+  leaves.insert(leaves.end(), next, lone.end());
+  return leaves;
+}
+
 // Those of the extents, and those that are repeated to have them.
 std::vector<OperatorPtr> terms_of(const Context& context, const Extents& extents) {
   std::vector<OperatorPtr> terms;
-  for (const DumpedPtr& each : context.of_features(extents.features, extents.layout)) {
+  for (const OperatorPtr& each : leaves_of(context, extents.features, extents.layout)) {
     if (each->extents().rows() == extents.rows())
       terms.push_back(each);
     else if (extents.rows_by_axis.size() == 2 &&
@@ -58,7 +83,7 @@ bool try_halves(const Context& context, uint64_t rows, uint64_t features, const 
 bool try_pooled(const Context& context, const Extents& rows, uint64_t features,
                 const Accept& accept) {
   for (const Layout layout : {Layout::tokens, Layout::channels})
-    for (const DumpedPtr& each : context.of_features(features, layout)) {
+    for (const OperatorPtr& each : leaves_of(context, features, layout)) {
       const Extents& extents = each->extents();
       if (extents.rows_by_axis.size() < 2 || extents.rows_by_axis[0] != rows.rows()) continue;
       for (const auto by : {Pooled::By::first, Pooled::By::last, Pooled::By::mean,
@@ -116,13 +141,13 @@ bool try_inputs(Around& around, const Extents& rows, uint64_t features) {
   const Context& context = around.context();
   const auto accept = [&](const OperatorPtr& input) { return around.accept(input); };
   std::vector<OperatorPtr> same;
-  for (const DumpedPtr& each : context.of_features(features, rows.layout))
+  for (const OperatorPtr& each : leaves_of(context, features, rows.layout))
     if (each->extents().rows() == rows.rows()) same.push_back(each);
   for (const OperatorPtr& each : same)
     if (accept(each)) return true;
   if (rows.layout != Layout::tokens) return false;
   if (rows.rows_by_axis.size() == 1 && try_pooled(context, rows, features, accept)) return true;
-  if (try_attention(around, rows, features)) return true;
+  if (try_attention(around, rows, features) || try_scan(around, rows, features)) return true;
   const std::vector<OperatorPtr> near(
       same.begin(), same.begin() + static_cast<std::ptrdiff_t>(std::min(kNear, same.size())));
   // Factors that models have in front of a head: 1/√d and √d.

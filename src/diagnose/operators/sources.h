@@ -41,6 +41,8 @@ class Around {
   // What the whole leaves of A in these rows.
   double rest(const OperatorPtr& input, const std::vector<uint64_t>& rows) const;
   const OperatorPtr& found() const { return found_; }
+  // The whole around a candidate; null where it does not fit.
+  OperatorPtr wrapped(const OperatorPtr& input) const { return wrap_(input); }
   const Context& context() const { return context_; }
 
  private:

@@ -140,7 +140,7 @@ TEST(Quantized, IsDequantizedWithOneScaleOrOnePerChannel) {
 }
 
 TEST(Quantized, SaysWhatIsWrong) {
-  EXPECT_EQ(told_quantized("N"), ": a quantised tensor without scale");
+  EXPECT_EQ(told_quantized("N"), ": a quantized tensor without scale");
   EXPECT_EQ(told_quantized(tuple({global("torch", "per_tensor_affine"), "N", "N"})),
             ": a scale that is not a number");
   EXPECT_EQ(told_quantized(tuple({"N", kHalf, number(2)})),

@@ -25,7 +25,7 @@ Result<std::vector<double>> all_values(const View& view) {
 }
 
 Result<void> check_stored(const View& stored) {
-  if (!is_integer(stored.dtype)) return Error("a quantised tensor of {}", name_of(stored.dtype));
+  if (!is_integer(stored.dtype)) return Error("a quantized tensor of {}", name_of(stored.dtype));
   return {};
 }
 

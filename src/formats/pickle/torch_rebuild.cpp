@@ -159,7 +159,7 @@ Result<View> Rebuilder::quantized(Args args, int depth) {
   View stored = TRY(strided(args, {}));
   const Args parameters = graph_.items(args[4]);
   if (graph_.kind(args[4]) != Kind::tuple || parameters.size() < 3)
-    return Error("a quantised tensor without scale");
+    return Error("a quantized tensor without scale");
   const std::string_view scheme = graph_.global(parameters[0]);
   if (scheme == "torch.per_tensor_affine") {
     const std::optional<double> scale = graph_.number(parameters[1]);
@@ -168,10 +168,10 @@ Result<View> Rebuilder::quantized(Args args, int depth) {
     return dequantized(std::move(stored), *scale, *zero_point);
   }
   if (!scheme.starts_with("torch.per_channel_affine") || parameters.size() < 4)
-    return Error("quantisation scheme '{}' is not supported", printable(scheme));
+    return Error("quantization scheme '{}' is not supported", printable(scheme));
   const std::optional<int64_t> axis = graph_.integer(parameters[3]);
   if (!axis || *axis < 0 || static_cast<std::size_t>(*axis) >= stored.shape.size())
-    return Error("a quantisation axis that the tensor does not have");
+    return Error("a quantization axis that the tensor does not have");
   View scales = TRY(tensor(parameters[1], depth + 1));
   View zero_points = TRY(tensor(parameters[2], depth + 1));
   ChannelScales channels{std::move(scales), std::move(zero_points),

@@ -16,6 +16,8 @@ constexpr RoleRow kInLayer[] = {
      "attn.heads heads.out attn.heads.out attention.heads attn.core context attn.context attn.ctx "
      "attn.values attn.mix heads self.attn.heads.out self.attn.heads self.attention.context "
      "self.attn.context attention.context"},
+    {Role::setting, "rotary.cos"},
+    {Role::positions, "rotary.sin"},
     {Role::attention_output,
      "o attn.o.proj attn.projection self.attn.proj attention.o attention.o.proj "
      "attention.out.proj attention.proj self.attention.o"},
@@ -46,7 +48,8 @@ constexpr RoleRow kOutside[] = {
      "embedding.output"},
     {Role::positions,
      "pos.embedding positions embeddings.positions embedding.positions pos.emb "
-     "positional.encoding pos embeddings.position"},
+     "positional.encoding pos embeddings.position rotary.cos"},
+    {Role::setting, "rotary.sin"},
     {Role::segments, "embeddings.segments"},
     {Role::embedding_norm, "embed.norm"},
     {Role::final_norm, "ln.out final.norm final.ln norm.final post.ln norm.out"},

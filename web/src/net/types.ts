@@ -1,8 +1,19 @@
 // What the server says, as in docs/http-api.md.
 
-import type { Conclusion, Diff, Finding, Num, Stats } from './wire';
+import type {
+  Conclusion,
+  Conversion,
+  Diff,
+  Divergence,
+  Finding,
+  Num,
+  Pair as ReportPair,
+  Summary as ReportSummary,
+  Stats,
+  Status,
+} from './wire';
 
-export type { Finding, Num } from './wire';
+export type { Divergence, Finding, Num } from './wire';
 
 export interface Source {
   id: string;
@@ -66,12 +77,6 @@ export interface Match {
   regex: string | null;
 }
 
-export interface Divergence {
-  pair: number;
-  created: boolean;
-  explanation: string;
-}
-
 export interface Session {
   id: string;
   name: string;
@@ -106,26 +111,12 @@ export interface Session {
 }
 
 /** What was done to all tensors of one kind; names have # for numbers. */
-export interface ConversionRule {
-  rule: string;
-  a: string;
-  b: string;
+export interface ConversionRule extends Omit<Conversion, 'pairs'> {
   tensors: number;
-  /** Pairs of the kind that do not follow. */
-  exceptions: number[];
 }
 
-export interface Summary {
-  pairs: number;
-  identical: number;
-  equal: number;
-  close: number;
-  different: number;
-  incomparable: number;
-  error: number;
+export interface Summary extends Omit<ReportSummary, 'verdict' | 'caveat' | 'coverage'> {
   pending: number;
-  onlyA: number;
-  onlyB: number;
   verdict: Conclusion | null;
 }
 
@@ -162,14 +153,10 @@ export interface Metrics extends Diff {
   ratio: Num;
 }
 
-export interface Pair {
+export interface Pair
+  extends Pick<ReportPair, 'verdict' | 'layer' | 'stage' | 'matchedBy' | 'message'> {
   id: number;
-  status: string;
-  verdict: string | null;
-  layer: number | null;
-  stage: string | null;
-  matchedBy: string;
-  message: string | null;
+  status: Status;
   note: string | null;
   /** What the user said of the axes. */
   dims: string | null;

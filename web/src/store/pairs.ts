@@ -1,5 +1,8 @@
 // All rows of a session as columns: typed arrays and string blobs, never an object for each row.
 import { type Columns, type Numbers, Strings } from '../net/columns';
+import { STATUS, type Status } from '../net/wire';
+
+const ALONE: ReadonlySet<Status> = new Set(['only_a', 'only_b', 'single']);
 
 export class PairStore {
   n = 0;
@@ -108,7 +111,7 @@ export class PairStore {
   }
 
   isPair(row: number): boolean {
-    return this.status(row) < 7;
+    return !ALONE.has(STATUS[this.status(row)]);
   }
 
   /** Both names in lower case, for filters; made once. */

@@ -1,5 +1,6 @@
 // Tensors without a partner: drag one onto another, or choose one of each side and press P.
 import { drag, pointerDown } from '../dnd/pointer';
+import { STATUS } from '../net/wire';
 import { pairChosen } from '../store/deeds';
 import { trayOpen } from '../store/prefs';
 import * as state from '../store/state';
@@ -11,7 +12,7 @@ const SHOWN_MAX = 60;
 function orphans(side: 'a' | 'b'): number[] {
   state.rowsRev.value;
   const store = state.store.value;
-  const wanted = side === 'a' ? 7 : 8;
+  const wanted = STATUS.indexOf(side === 'a' ? 'only_a' : 'only_b');
   const rows: number[] = [];
   for (let row = 0; row < store.n; row++) if (store.status(row) === wanted) rows.push(row);
   return rows.sort((x, y) => (store.num('likeness', y) || 0) - (store.num('likeness', x) || 0));

@@ -39,7 +39,15 @@ const session = (more: Partial<Session>, verdict: Session['summary']['verdict'] 
   }) as unknown as Session;
 
 test('where, and why', () => {
-  const first = { pair: 2, created: true, explanation: 'its inputs agree' };
+  const first = {
+    pair: 2,
+    nameA: 'query',
+    nameB: 'query',
+    layer: 1,
+    stage: 'query',
+    created: true,
+    explanation: 'its inputs agree',
+  };
   const finding = { code: 'scale', pair: 2, explanation: 'b = 0.125 × a' };
   const found = verdictOf(session({ firstDivergence: first, findings: [finding as never] }), store);
   expect(found).toEqual({

@@ -9,6 +9,7 @@ import unittest
 
 import numpy as np
 
+HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = os.path.abspath(os.environ.get("TENSORDIFF", "build/tensordiff"))
 NAMES = {"float32": "F32", "float16": "F16"}
 LAYERS, HIDDEN, HEADS, KV_HEADS, INNER = 3, 32, 4, 2, 48
@@ -24,6 +25,19 @@ def write_safetensors(path, tensors):
         data += raw
     text = json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
+def read_safetensors(path):
+    raw = path.read_bytes()
+    start = 8 + int.from_bytes(raw[:8], "little")
+    types = {short: name for name, short in NAMES.items()}
+    tensors = {}
+    for name, entry in json.loads(raw[8:start]).items():
+        if name != "__metadata__":
+            first, last = entry["data_offsets"]
+            values = np.frombuffer(raw[start + first:start + last], types[entry["dtype"]])
+            tensors[name] = values.reshape(entry["shape"])
+    return tensors
 
 
 def model(seed):
@@ -90,9 +104,13 @@ class Conversion(unittest.TestCase):
             folder = pathlib.Path(folder)
             write_safetensors(folder / "a.safetensors", a)
             write_safetensors(folder / "b.safetensors", b)
-            run = subprocess.run([PROGRAM, "conversion", "a.safetensors", "b.safetensors",
-                                  "-o", "python"], cwd=folder, capture_output=True, text=True)
-            self.assertEqual(run.returncode, 0, run.stderr)
+            self.check_files(folder / "a.safetensors", folder / "b.safetensors")
+
+    def check_files(self, path_a, path_b):
+        a, b = read_safetensors(path_a), read_safetensors(path_b)
+        run = subprocess.run([PROGRAM, "conversion", path_a, path_b, "-o", "python"],
+                             capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
         scope = {}
         exec(compile(run.stdout, "conversion.py", "exec"), scope)
         made = scope["convert"](a)
@@ -118,6 +136,34 @@ class Conversion(unittest.TestCase):
 
     def test_several_steps(self):
         self.check(lambda a: transposed(turned(a)), 6)
+
+    def test_experts_of_a_real_model(self):
+        """Mixtral as transformers 4 stores it and as transformers 5 holds it: experts stacked."""
+        folder = HERE / "data" / "conversions"
+        self.check_files(folder / "mixtral.safetensors", folder / "mixtral_stacked.safetensors")
+
+
+class Rules(unittest.TestCase):
+    """--conversion FILE holds a converter to the rules of an earlier run."""
+
+    def test_what_changed_is_told(self):
+        a = model(7)
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            run = lambda *words: subprocess.run([PROGRAM, *words], cwd=folder,
+                                                capture_output=True, text=True)
+            write_safetensors(folder / "a.safetensors", a)
+            write_safetensors(folder / "b.safetensors", transposed(a))
+            write_safetensors(folder / "c.safetensors", transposed(turned(a)))
+            kept = run("conversion", "a.safetensors", "b.safetensors", "-o", "json")
+            self.assertEqual(kept.returncode, 0, kept.stderr)
+            (folder / "rules.json").write_text(kept.stdout)
+            rules = ("--conversion", "rules.json")
+            same = run("conversion", "a.safetensors", "b.safetensors", *rules)
+            self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
+            other = run("conversion", "a.safetensors", "c.safetensors", *rules)
+            self.assertEqual(other.returncode, 1, other.stdout + other.stderr)
+            self.assertIn("q_proj", other.stdout)
 
 
 if __name__ == "__main__":

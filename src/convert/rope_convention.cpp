@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "formats/model_config.h"
 
@@ -15,6 +16,7 @@ enum class RopeOrder {
   hugging_face,  // As Hugging Face stores the architecture: halves, but for a few.
   turned,        // GGUF, and the converter of llama.cpp turns halves into neighbours.
   kept,          // GGUF, and the converter keeps the order of Hugging Face.
+  unlisted,      // GGUF of an architecture that is in neither list below.
   meta,          // Meta's own names of Llama: neighbours.
 };
 
@@ -25,7 +27,8 @@ constexpr std::string_view kTurned[] = {
     "olmo",    "arctic", "granite",  "granitemoe", "deepseek",    "granitehybrid", "granite_swa",
     "smollm3", "arcee",  "mistral3", "bailingmoe", "llama-embed", "chameleon",     "nanbeige"};
 // And those with separate q and k that it leaves as they are: both work on halves, or both on
-// neighbours. An architecture in neither list is not judged.
+// neighbours. Of an architecture in neither list the report
+// says that nobody knows.
 constexpr std::string_view kKept[] = {
     "afmoe",         "qwen2",        "qwen2moe",  "qwen2vl",  "qwen3",        "qwen3moe",
     "qwen3vl",       "qwen3vlmoe",   "gemma",     "gemma2",   "gemma3",       "gemma3n",
@@ -58,7 +61,7 @@ Convention convention_of(const Catalog& catalog) {
     if (std::ranges::find(kKept, entry.value) != std::end(kKept))
       return {RopeOrder::kept,
               fmt::format("a GGUF of '{}', which keeps the rows of Hugging Face", entry.value)};
-    return {};
+    return {RopeOrder::unlisted, ""};
   }
   // Llama 4 has Meta's order also in Hugging Face's names.
   if (has_name(catalog, ".self_attn.q_proj.weight") && has_name(catalog, ".feed_forward."))
@@ -81,7 +84,28 @@ std::optional<uint64_t> head_of(const Catalog& catalog) {
   return *config.hidden / *config.heads;
 }
 
+constexpr uint64_t kHeadMax = 128;  // Features of a head where nobody says: as most models have.
+
+// Where no configuration says how large a head is: as large as the rows of all q and k allow.
+std::optional<uint64_t> head_by_rows(const Catalog& catalog) {
+  uint64_t head = 0;
+  for (const Tensor& tensor : catalog.tensors) {
+    const Role role = tensor.place.step;
+    if ((role == Role::query || role == Role::key) && !tensor.view.shape.empty())
+      head = std::gcd(head, tensor.view.shape[0]);
+  }
+  while (head > kHeadMax && head % 2 == 0) head /= 2;
+  return head == 0 ? std::nullopt : std::optional(head);
+}
+
 }  // namespace
+
+std::string open_rope_order(const Catalog& a, const Catalog& b) {
+  const RopeOrder of_a = convention_of(a).order, of_b = convention_of(b).order;
+  if (!is_pair(of_a, of_b, RopeOrder::hugging_face, RopeOrder::unlisted)) return "";
+  return "the rows of q and k are taken in the order that the values show: which one the RoPE of "
+         "this GGUF architecture needs is not known";
+}
 
 std::optional<ImpliedRows> implied_rope_rows(const Catalog& a, const Catalog& b) {
   using enum RopeOrder;
@@ -92,6 +116,7 @@ std::optional<ImpliedRows> implied_rope_rows(const Catalog& a, const Catalog& b)
   if (!are(hugging_face, turned) && !are(hugging_face, meta)) return std::nullopt;
   std::optional<uint64_t> head = head_of(a);
   if (!head) head = head_of(b);
+  if (!head) head = head_by_rows(of_a.order == hugging_face ? a : b);
   if (!head || *head < 4 || *head % 2 != 0) return std::nullopt;
   implied.rows.order = RowOrder::rope;
   implied.rows.side = of_a.order == hugging_face ? 'a' : 'b';

@@ -18,4 +18,7 @@ struct ImpliedRows {
 // The rows of q and k that the formats of two models imply. Nothing where they do not say.
 std::optional<ImpliedRows> implied_rope_rows(const Catalog& a, const Catalog& b);
 
+// Where q and k have RoPE and the formats do not say in which order: a sentence that tells it.
+std::string open_rope_order(const Catalog& a, const Catalog& b);
+
 }  // namespace tensordiff

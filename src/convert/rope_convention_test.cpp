@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "naming/naming.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {
@@ -54,9 +55,20 @@ TEST(RopeConvention, IsUnknownWhereOneFormatDoesNotSay) {
   EXPECT_FALSE(
       implied_rope_rows(halves, model("blk.0.attn_q.weight", {{"general.architecture", "new"}})));
   EXPECT_FALSE(implied_rope_rows(halves, model("blocks.0.attn.W_Q", {})));
-  // Nobody says how large a head is.
-  EXPECT_FALSE(implied_rope_rows(model("model.layers.0.self_attn.q_proj.weight", {}),
-                                 model("layers.0.attention.wq.weight", {})));
+  // That is said.
+  const Catalog unlisted = model("blk.0.attn_q.weight", {{"general.architecture", "new"}});
+  EXPECT_NE(open_rope_order(halves, unlisted), "");
+  EXPECT_EQ(open_rope_order(halves, halves), "");
+}
+
+TEST(RopeConvention, TakesTheLargestHeadThatFitsWhereNobodySays) {
+  Catalog halves = model("model.layers.0.self_attn.q_proj.weight", {});
+  halves.tensors.push_back({"model.layers.0.self_attn.k_proj.weight", noise_view({16, 32}, 2), ""});
+  read_places(halves);
+  const std::optional<ImpliedRows> implied =
+      implied_rope_rows(halves, model("layers.0.attention.wq.weight", {}));
+  ASSERT_TRUE(implied);
+  EXPECT_EQ(implied->rows.head, 16U);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "match/exchanged.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "match/checkpoint.h"
@@ -42,6 +44,21 @@ TEST(Exchanged, BlocksThatAreCountedFromTheOtherEndStayPairedByValue) {
   EXPECT_EQ(pairs_of(a, b),
             (Names{"up_blocks.0.foo.weight=zz.2.u.kernel", "up_blocks.1.foo.weight=zz.1.u.kernel",
                    "up_blocks.2.foo.weight=zz.0.u.kernel"}));
+}
+
+TEST(Exchanged, BlocksThatAreCountedThroughArePairedInOrder) {
+  // Two blocks of three are six in B, and two of them changed places.
+  std::vector<Named> a, b;
+  const unsigned held[] = {0, 2, 1, 3, 4, 5};
+  for (unsigned i = 0; i < 6; ++i) {
+    a.push_back({fmt::format("up.{}.res.{}.foo.weight", i / 3, i % 3), {8, 8}, i});
+    b.push_back({fmt::format("zz.{}.0.u.kernel", i), {8, 8}, held[i]});
+  }
+  EXPECT_EQ(
+      pairs_of(catalog_of(a), catalog_of(b)),
+      (Names{"up.0.res.0.foo.weight=zz.0.0.u.kernel", "up.0.res.1.foo.weight=zz.1.0.u.kernel",
+             "up.0.res.2.foo.weight=zz.2.0.u.kernel", "up.1.res.0.foo.weight=zz.3.0.u.kernel",
+             "up.1.res.1.foo.weight=zz.4.0.u.kernel", "up.1.res.2.foo.weight=zz.5.0.u.kernel"}));
 }
 
 TEST(Checkpoint, IsToldByTheNamesOfOneSide) {

@@ -265,9 +265,8 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
   if (weights) {
     pair_by_numbers(input, matching);
     pair_by_name_map(input, matching);
-  } else if (std::ranges::find(chain, &matchers::value) != chain.end()) {
+  } else if (std::ranges::find(chain, &matchers::value) != chain.end())
     uncross(input, matching);
-  }
   input.free_a.swap(aside_a);
   input.free_b.swap(aside_b);
   if (!input.free_a.empty() && !input.free_b.empty())

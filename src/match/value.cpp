@@ -5,6 +5,7 @@
 // where "h.0.foo" is "layers.0.bar", "h.1.foo" is "layers.1.bar", whatever is in it.
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -86,10 +87,15 @@ bool hold_the_same(const Tensor& a, const Tensor& b, const Signature& of_a) {
 
 // Weights that a converter adds a number to have other moments, but the same values in the same
 // order up to that: norms that store their weight less one.
-constexpr uint64_t kShiftedMin = 16;  // Fewer numbers are in line by chance.
 constexpr std::size_t kShiftedPairsMax = 1
                                          << 20;  // Of one shape; each costs a few hundred numbers.
-constexpr double kInLine = 0.01;  // Of 16 numbers once in 10^14; rounding to 8 bits leaves less.
+constexpr double kInLine = 0.01;                 // Rounding to 8 bits leaves less.
+constexpr double kChance = 1e-9;                 // That so few numbers are in line by accident.
+
+// The share of n numbers that a line leaves unexplained is below x by chance with x^(n/2 - 1).
+double in_line_max(uint64_t elements) {
+  return std::min(kInLine, std::pow(kChance, 2 / (static_cast<double>(elements) - 2)));
+}
 
 std::vector<std::size_t> without(const std::vector<std::size_t>& free, const Proposal& proposal,
                                  std::size_t Pair::*side) {
@@ -109,7 +115,7 @@ ByShape fingerprints_of(const Catalog& catalog, const std::vector<std::size_t>& 
   const auto may_be = [&](std::size_t i) {
     const Tensor& tensor = catalog.tensors[left[i]];
     return tensor.shards.empty() && tensor.view.shape.size() == 1 &&
-           tensor.elements() >= kShiftedMin && tensor.elements() <= kElementsMax;
+           tensor.elements() >= kElementsMin && tensor.elements() <= kElementsMax;
   };
   for_each_index(left.size(), [&](std::size_t i) {
     if (may_be(i)) prints[i] = fingerprint_of(catalog.tensors[left[i]]);
@@ -129,7 +135,8 @@ void pair_shifted(const MatchInput& input, Proposal& proposal) {
     std::map<std::size_t, std::vector<std::size_t>> in_line;  // Those of A, by tensor of B.
     for (const auto& [tensor, print] : of_a)
       for (const auto& [other, of_other] : found->second)
-        if (disagreement(print, of_other) <= kInLine) in_line[other].push_back(tensor);
+        if (disagreement(print, of_other) <= in_line_max(print.elements))
+          in_line[other].push_back(tensor);
     std::map<std::size_t, std::size_t> claims;
     for (const auto& [other, tensors] : in_line)
       for (const std::size_t tensor : tensors) ++claims[tensor];

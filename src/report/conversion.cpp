@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "convert/rope_convention.h"
 #include "diagnose/exceptions.h"
 
 namespace tensordiff {
@@ -25,6 +26,8 @@ std::vector<ConversionRow> rows_of(const Conversion& conversion) {
 void report_conversion(const Sides& sides, Report& report) {
   if (!sides.conversion) return;
   report.conversion = rows_of(*sides.conversion);
+  if (std::string open = open_rope_order(sides.a, sides.b); !open.empty())
+    report.notes.push_back("conversion: " + open);
   for (std::string& line : summary_of(*sides.conversion)) report.notes.push_back(std::move(line));
   std::vector<std::optional<double>> errors;
   for (const PairRow& row : report.pairs) errors.push_back(row.comparison.diff.rel_l2);

@@ -19,8 +19,9 @@ LISTS = ROOT / "tools/words"
 # A string literal of C++, TypeScript or Python, without its marks.
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # Not language: code, addresses, format fields, options, names with dots or underscores, numbers.
-NOISE = re.compile(r"```.*?```|`[^`\n]*`|<!--.*?-->|\]\([^)]*\)|https?://\S+|\{[^}\n]*\}|\\[nt\"e&-]|"
-                   r"%[a-z]|--?[a-z][\w-]*|\S*[_/=@#<>|$()\[\]]\S*|\b\w+\.\w[\w.]*|\S*\d\S*", re.S)
+NOISE = re.compile(r"```.*?```|`[^`\n]*`|<!--.*?-->|\]\([^)]*\)|https?://\S+|\{[^}\n]*\}|"
+                   r"\\[nt\"e&-]|%[a-z]|--?[a-z][\w-]*|\S*[_/=@#<>|$()\[\]]\S*|"
+                   r"\b\w+\.\w[\w.]*|\S*\d\S*", re.S)
 WORD = re.compile(r"[A-Za-z]+")
 
 

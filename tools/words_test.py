@@ -17,8 +17,8 @@ class Spelling(unittest.TestCase):
                          ["docs/x.md:1: 'modles' is misspelt, or missing in tools/words/known.txt"])
 
     def test_knows_our_terms_and_names(self):
-        self.assertEqual(problems("A dtype of safetensors, RoPE and DeepSeek; `foobrx` in q_prjo.wght"),
-                         [])
+        text = "A dtype of safetensors, RoPE and DeepSeek; `foobrx` in q_prjo.wght"
+        self.assertEqual(problems(text), [])
 
     def test_the_list_is_sorted(self):
         listed = [line for line in (words.LISTS / "known.txt").read_text().splitlines()
@@ -32,7 +32,8 @@ class Phrases(unittest.TestCase):
             self.assertTrue(instead, phrase.pattern)
 
     def test_finds_sides_that_are_not_capital(self):
-        for text in ("b = 0.125 × a", "b is a rounded to bf16", "2 tensors of b", "only in a", "a's norm"):
+        for text in ("b = 0.125 × a", "b is a rounded to bf16", "2 tensors of b", "only in a",
+                     "a's norm"):
             self.assertTrue(problems(text), text)
         for text in ("B = 0.125 × A", "the axes b s (h d)", "2 tensors of a file"):
             self.assertEqual(problems(text), [], text)

@@ -11,11 +11,11 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "diagnose/carried.h"
+#include "diagnose/conventions.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/explain.h"
 #include "diagnose/finite_tokens.h"
 #include "diagnose/first_look.h"
-#include "diagnose/first_token.h"
 #include "diagnose/heads.h"
 #include "diagnose/hypotheses/explain_step.h"
 #include "diagnose/hypotheses/subset.h"
@@ -32,14 +32,6 @@ namespace {
 constexpr std::size_t kExplainedMax = 24;
 constexpr std::size_t kConventionsMax = 1024;
 constexpr std::size_t kLooksMax = 96;  // Sites with bad inputs that a alone can tell something of.
-// A convention is undone by what reads it: the error there is that before, grown as noise grows.
-constexpr double kGrowthBehind = 4;
-constexpr double kShareBehind = 0.1;  // Of the error of the layout.
-// Sums of narrow types are rounded once at the end; those of float32 at every step.
-constexpr double kRoundoffsBehind = 1;
-constexpr double kRoundoffsBehindWide = 16;
-constexpr double kGrowthOfLayout =
-    1.2;  // At least: another layout is farther off than what comes in.
 
 // What diagnose() was called with, but for the sites.
 struct Asked {
@@ -131,59 +123,6 @@ Divergence next_divergence(const Site& site) {
   return {site.index, true,
           fmt::format("its inputs differ by {}, which does not explain this",
                       human_number(site.error_in))};
-}
-
-// What reads a step and undoes its layout where that is only a convention: attention that of its
-// inputs, an activation that of gate and up. A layout that goes on through it is none.
-const Site* reader_of(const Run& run, const Site& site) {
-  if (site.role >= Role::query && site.role <= Role::value_final) {
-    const Site* heads = find_role(run, site, Role::attention_heads);
-    return heads ? heads : find_role(run, site, Role::attention_output);
-  }
-  if (site.role != Role::gate && site.role != Role::up) return nullptr;
-  const Site* activation = find_role(run, site, Role::activation);
-  const Site* output = find_role(run, site, Role::mlp_output);
-  // An activation may be that of the gate alone; then the output tells of the other.
-  return activation && !(output && output->bug()) ? activation : output;
-}
-
-// Whether a step agrees to the bit in earlier layers, and so does all before the first difference:
-// then it does here, too, wherever nothing but a layout went before.
-bool exact_so_far(const Run& run, const Site& site, const Site& reader) {
-  bool seen = false;
-  for (const Site& other : run.sites) {
-    if (&other == &site) break;
-    if (other.compared() && other.comparison.diff.equal != other.comparison.diff.compared)
-      return false;
-    seen = seen || (other.role == reader.role && other.compared());
-  }
-  return seen;
-}
-
-// How far what reads a step is off. Where that has a mistake of its own, the first token tells: it
-// sees itself alone, so that attention gives its value, whatever masks, RoPE and scales do. It
-// tells of fused projections that moved by more than queries and keys, which are two thirds.
-double error_behind(const Site& site, const Site& reader) {
-  if (!reader.bug()) return reader.error;
-  const Diff& diff = site.comparison.diff;
-  const bool moves_values = 3 * diff.exceeding > 2 * diff.compared;
-  constexpr double kUnknown = std::numeric_limits<double>::infinity();
-  return site.role == Role::fused_qkv && moves_values ? first_token_error(reader) : kUnknown;
-}
-
-// Whether what reads a step agrees as well as what came before it: an error that is merely small
-// enough to be noise would not do.
-bool gone_behind(const Run& run, const Site& site) {
-  const Site* before =
-      find_role(run, site, site.role >= Role::gate ? Role::mlp_norm : Role::attention_norm);
-  const Site* reader = reader_of(run, site);
-  if (!reader) return false;
-  const double behind = error_behind(site, *reader);
-  if (before && site.error < kGrowthOfLayout * before->error) return false;
-  if (behind > 0 && exact_so_far(run, site, *reader)) return false;
-  const double rounded = reader->roundoff < kNarrow ? kRoundoffsBehindWide : kRoundoffsBehind;
-  const double level = (before ? before->error : 0) + rounded * reader->roundoff;
-  return behind <= std::min(kGrowthBehind * level, kShareBehind * site.error);
 }
 
 // Explains sites by layouts alone. Those that `why` tells a reason of are conventions.

@@ -1,4 +1,5 @@
 #include "diagnose/hypotheses/explain_step.h"
+#include "diagnose/hypotheses/output.h"
 
 #include <gtest/gtest.h>
 

@@ -68,6 +68,7 @@ class Attention final : public Operator {
   double position_of(uint64_t sequence, uint64_t token) const;
   bool attend(const Sequence& of, uint64_t token, const double* query, double* out) const;
   void change_mask(std::vector<Change>& changes) const;
+  void change_padding(std::vector<Change>& changes) const;
   void change_scale(std::vector<Change>& changes) const;
   void change_rope(std::vector<Change>& changes) const;
   void change_heads(std::vector<Change>& changes) const;

@@ -63,14 +63,24 @@ void Attention::change_mask(std::vector<Change>& changes) const {
     add(other, fmt::format("B sees only the last {} tokens", window), "window",
         2 + std::log2(static_cast<double>(most)));
   }
+  change_padding(changes);
+}
+
+// Which keys of a padded sequence are seen.
+void Attention::change_padding(std::vector<Change>& changes) const {
+  const auto add = [&](const AttentionForm& form, std::string text, double bits) {
+    changes.push_back(
+        {with(form), "attention_mask", std::move(text), "padding", Family::parameter, bits});
+  };
+  AttentionForm other = form_;
   if (!form_.seen.empty()) {
     other = form_;
     other.seen.clear();
-    add(other, "B attends to padding that A masks", "padding", 1);
+    add(other, "B attends to padding that A masks", 1);
     for (const auto& [first, last] : form_.seen) other.uncounted.push_back(first);
     for (const double at : {0.0, 1.0}) {
       other.padding_at = at;
-      if (form_.rope.base > 0) add(other, "B attends to padding that A masks", "padding", 2);
+      if (form_.rope.base > 0) add(other, "B attends to padding that A masks", 2);
     }
   } else {
     const uint64_t batch = extents_.rows() / queries_;
@@ -83,7 +93,7 @@ void Attention::change_mask(std::vector<Change>& changes) const {
           add(other,
               fmt::format("B does not see the {} {} tokens of sequence {}", left ? "first" : "last",
                           pad, sequence),
-              "padding", 3 + std::log2(static_cast<double>(batch * keys_)));
+              3 + std::log2(static_cast<double>(batch * keys_)));
         }
   }
 }

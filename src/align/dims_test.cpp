@@ -75,21 +75,21 @@ TEST(Dims, PutsRanksTogetherAlongTheMarkedAxis) {
 }
 
 TEST(Dims, SaysWhyTheyDoNotFit) {
-  EXPECT_EQ(trouble("b s d -> s d", {4, 4}, {4, 4}), "a has 2 axes, [4, 4], but 3 are named");
+  EXPECT_EQ(trouble("b s d -> s d", {4, 4}, {4, 4}), "A has 2 axes, [4, 4], but 3 are named");
   EXPECT_EQ(trouble("s d -> s d", {4, 4}, {5, 4}), "axis s has 4 entries, but 5 of B");
   EXPECT_EQ(trouble("s (h d) -> s h d", {4, 10}, {4, 3, 3}),
-            "axis (h d) of a has 10 entries, which h = 3 does not divide");
+            "axis (h d) of A has 10 entries, which h = 3 does not divide");
   EXPECT_EQ(trouble("s (h d) -> s h d", {4, 18}, {4, 3, 3}),
-            "axis (h d) of a has 18 entries, 2 times as many as its parts");
+            "axis (h d) of A has 18 entries, 2 times as many as its parts");
   EXPECT_EQ(trouble("b s d -> s d", {2, 4, 4}, {4, 4}),
             "axis b of A has 2 entries, and B has no such axis");
   EXPECT_EQ(trouble("s (h d) -> s (d h)", {4, 12}, {4, 12}),
             "the size of axis h does not follow from the shapes");
-  EXPECT_EQ(trouble("1 s -> s", {2, 4}, {4}), "a has 2 where 1 was said");
+  EXPECT_EQ(trouble("1 s -> s", {2, 4}, {4}), "A has 2 where 1 is given");
   EXPECT_EQ(trouble("s d -> s d", {0, 4}, {0, 4}), "a has no elements");
   const View rank = noise_view({4, 4}, 1);
   EXPECT_EQ(aligned("s d -> s (h d[tp])", {{rank}}, {{rank, rank}}).error().message(),
-            "[tp] stands on d, which is not the first of (h d)");
+            "[tp] is on d, which is not the first of (h d)");
   EXPECT_EQ(aligned("s d -> s d[tp]", {{rank}}, {{rank, noise_view({3, 4}, 1)}}).error().message(),
             "the ranks of B do not fit together along d");
   EXPECT_EQ(aligned("s d -> s d", {{rank}}, {{rank, noise_view({3, 4}, 1)}}).error().message(),

@@ -265,7 +265,7 @@ TEST(Whole, SaysWhyRanksDoNotFit) {
       align(Operand{{noise_view({4}, 1)}}, Operand{{noise_view({2}, 1), noise_view({2, 1}, 1)}});
   ASSERT_FALSE(pair.ok());
   EXPECT_EQ(pair.error().message(),
-            "b: ranks do not fit together: rank 0 has [2], rank 1 has [2, 1]");
+            "B: ranks do not fit together: rank 0 has [2], rank 1 has [2, 1]");
 }
 
 TEST(Stacked, ComparesTheFirstAndSaysSo) {

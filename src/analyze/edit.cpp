@@ -92,7 +92,7 @@ std::string_view name_of(Edit edit) {
                                          "rotated",
                                          "sparse update",
                                          "fine-tuned",
-                                         "re-initialised",
+                                         "re-initialized",
                                          "unknown"};
   return kNames[static_cast<std::size_t>(edit)];
 }

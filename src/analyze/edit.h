@@ -27,7 +27,7 @@ enum class Edit {
   rotated,    // A times an orthogonal matrix, from the left or the right.
   sparse,     // A few elements changed, and the rest not at all.
   tuned,      // All of it moved, and it still points where A does.
-  replaced,   // Nothing of A is left: re-initialised, or of another model.
+  replaced,   // Nothing of A is left: re-initialized, or of another model.
   unknown,    // Too small or too close to tell.
 };
 inline constexpr std::size_t kEdits = 13;

@@ -38,7 +38,7 @@ std::string edit_of(const Model& b, const std::vector<Model>& bases = {}) {
   return text_of(answer, "edit");
 }
 
-// planted: identical, cast, scaled, low rank, fine-tuned and re-initialised weights
+// planted: identical, cast, scaled, low rank, fine-tuned and re-initialized weights
 TEST(WhatChanged, NamesTheEdit) {
   EXPECT_EQ(edit_of(original()), "identical");
   EXPECT_EQ(
@@ -55,7 +55,7 @@ TEST(WhatChanged, NamesTheEdit) {
             })),
             "fine-tuned");
   EXPECT_EQ(edit_of(edited([](const Values& w, unsigned i) { return noise(w.size(), 70 + i); })),
-            "re-initialised");
+            "re-initialized");
   EXPECT_EQ(edit_of(edited([](const Values& w, unsigned) { return rounded(w, 32, 7); })),
             "quantized: int4, blocks of 32");
 }

@@ -22,7 +22,7 @@ TEST(RunsCommand, GroupsRunsThatAreTheSame) {
 TEST(RunsCommand, SaysThatAllAreTheSame) {
   const Ran ran = run(commands::runs, {kA, kA});
   EXPECT_EQ(ran.status, kSame);
-  EXPECT_EQ(ran.out, "SAME  2 runs, all the same to the bit\n");
+  EXPECT_EQ(ran.out, "SAME  2 runs, all bit-identical\n");
   EXPECT_TRUE(run(commands::runs, {kA, kA, "-v"}).says("logits"));  // A row for each tensor.
 }
 

@@ -17,9 +17,10 @@ TEST(InputNotes, CountTheStepsThatWeightsFit) {
   insight.weight_use = {3, 8};
   EXPECT_EQ(weights_note(insight), "--weights: 3 of 8 steps can be computed again");
   insight.weight_use = {0, 8};
-  EXPECT_EQ(weights_note(insight),
-            "warning: --weights: 0 of 8 steps can be computed again; no name and size in it fits "
-            "the dumps");
+  EXPECT_EQ(
+      weights_note(insight),
+      "warning: --weights: 0 of 8 steps can be computed again; none of its names and sizes fit "
+      "the dumps");
 }
 
 TEST(InputNotes, TellADumpFromAModel) {

@@ -32,7 +32,7 @@ TEST(Routing, TakesATurnedTieForNoise) {
     });
     EXPECT_FALSE(insight.first) << name_of(dtype);
     const auto told = [](const Outcome& outcome) {
-      return outcome.note.starts_with("tokens 6 come out as if they took other experts");
+      return outcome.note.starts_with("tokens 6 took other experts");
     };
     EXPECT_EQ(std::ranges::count_if(insight.outcomes, told), 1) << name_of(dtype);
   }

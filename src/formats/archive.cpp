@@ -327,7 +327,8 @@ class Collector {
 
   Error nothing_readable() const {
     if (catalog_.problems.empty())
-      return Error("no tensor file in it, among {} files", files_.size());
+      return Error("no tensor files found ({} file{} checked)", files_.size(),
+                   files_.size() == 1 ? "" : "s");
     std::string reasons;
     for (const Problem& found : catalog_.problems) {
       if (&found - catalog_.problems.data() == kReasonsMax) break;

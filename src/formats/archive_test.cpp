@@ -106,7 +106,7 @@ TEST(Archive, SaysWhichShardsAreMissing) {
 }
 
 TEST(Archive, IsRefusedWhenNothingCanBeRead) {
-  EXPECT_EQ(names({}), "! no tensor file in it, among 0 files");
+  EXPECT_EQ(names({}), "! no tensor files found (0 files checked)");
   EXPECT_EQ(names({{"README.md", "hi"}}), "! no tensor files found (1 file checked)");
   EXPECT_EQ(names({{"a.npy", kArray.substr(0, 30)}, {"b.npy", kArray.substr(0, 40)}}),
             "! nothing in it could be read; 'a.npy': the header is longer than the file; "

@@ -104,7 +104,7 @@ TEST(Hdf5DeathTest, IsNotReadWithoutASandbox) {
     _exit(0);
   };
   EXPECT_EXIT(read_without(), testing::ExitedWithCode(0),
-              "the HDF5 library: it runs only in a sandbox, and there is none here: seccomp is not "
+              "the HDF5 library: needs a sandbox, which is missing here: seccomp is not "
               "available: Invalid argument");
 }
 

@@ -73,9 +73,8 @@ TEST(GroupRanks, GathersByNameInTheOrderOfRanks) {
   EXPECT_EQ(names_of(catalog), (Names{"w x2", "v x2", "other"}));
   EXPECT_EQ(groups.ranks, 2U);
   EXPECT_EQ(catalog.tensors[0].shards[1].shape, Shape{10});
-  EXPECT_EQ(groups.notes, (Names{"b was gathered from 2 ranks",
-                                 "b: the numbers of its ranks go up to 10, so that 9 of them are "
-                                 "missing"}));
+  EXPECT_EQ(groups.notes, (Names{"B was gathered from 2 ranks",
+                                 "B: rank numbers go up to 10, so 9 ranks are missing"}));
 }
 
 TEST(GroupRanks, LeavesOneRankAsItIs) {
@@ -92,7 +91,7 @@ TEST(GroupRanks, GathersDataParallelRanksBesideTensorParallelOnes) {
   const RankGroups groups = group_ranks(catalog, 'b');
   ASSERT_EQ(names_of(catalog), (Names{"w x4"}));
   EXPECT_EQ(groups.ranks, 2U);
-  EXPECT_EQ(groups.notes, (Names{"b was gathered from 2 x 2 ranks"}));
+  EXPECT_EQ(groups.notes, (Names{"B was gathered from 2 x 2 ranks"}));
   Names sizes;
   for (const View& shard : catalog.tensors[0].shards)
     sizes.push_back(std::to_string(shard.shape[0]));
@@ -103,7 +102,7 @@ TEST(GroupRanks, SaysWhatSomeRanksDoNotHave) {
   Catalog catalog = catalog_of({"rank_0/w", "rank_1/w", "rank_0/head"});
   const RankGroups groups = group_ranks(catalog, 'a');
   EXPECT_EQ(names_of(catalog), (Names{"w x2", "head"}));
-  EXPECT_EQ(groups.notes.back(), "a has 'head' on rank 0 only");
+  EXPECT_EQ(groups.notes.back(), "A has 'head' on rank 0 only");
 }
 
 TEST(GroupRanks, GathersNothingUnderANameThatIsTaken) {

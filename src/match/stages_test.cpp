@@ -24,7 +24,7 @@ TEST(Stages, ThatCountFromZeroFollowEachOther) {
                     "pp_rank_1/layers.0.w", "pp_rank_1/layers.1.w", "pp_rank_1/norm"},
                    &notes),
             (Names{"embed", "layers.0.w", "layers.1.w", "layers.2.w", "layers.3.w", "norm"}));
-  EXPECT_EQ(notes, Names{"a was put together from 2 stages of a pipeline, each of which counts its "
+  EXPECT_EQ(notes, Names{"A was put together from 2 stages of a pipeline, each of which counts its "
                          "layers from 0"});
   EXPECT_EQ(joined({"pp0/0_query", "pp1/0_query"}), (Names{"0_query", "1_query"}));
 }

@@ -75,7 +75,7 @@ TEST(Baseline, CountsNanAsGrowth) {
   report.pairs[2].comparison.diff.nonfinite_mismatch = 4;
   baseline.judge(report);
   EXPECT_EQ(report.baseline->grown,
-            std::vector<std::string>{"off: NaN or infinity out of step at 4 places, was 0"});
+            std::vector<std::string>{"off: NaN/Inf mismatch at 4 elements, was 0"});
 }
 
 TEST(Baseline, RefusesOtherFiles) {

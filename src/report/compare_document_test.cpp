@@ -83,7 +83,7 @@ TEST(CompareDocument, IsShortForAReviewer) {
   RenderOptions options;
   options.review = true;
   const std::string text = renderers::markdown.render(with_findings(), options);
-  expect_all(text, {"## What changed", "## What to look at", "They part in layer 1 at query",
+  expect_all(text, {"## What changed", "## What to look at", "First divergence in layer 1 at query",
                     "Could not be read: cut", "memory\\_analysis: too large"});
   EXPECT_LT(std::ranges::count(text, '\n'), 25);
   expect_all(renderers::text.render(with_findings(), options),

@@ -61,7 +61,7 @@ TEST(LayoutNotes, NothingIsToldWhereNothingIsLeftOutOrAllDiffers) {
 
 TEST(Wording, EveryNoteHasItsWordsAndTheMessageFollows) {
   EXPECT_EQ(note_text({Kind::only_end, 'a', 1, 9, 6}),
-            "a has 3 more rows on axis 1: only the last 6 are compared");
+            "A has 3 more rows on axis 1: only the last 6 are compared");
   EXPECT_EQ(note_text({Kind::one_of_stack, 'b', 0, 4, 1}),
             "axis 0 of B stacks 4, of which only the first is compared");
   EXPECT_EQ(note_text({Kind::rope_rows, 'a', 0, 32}),

@@ -146,8 +146,8 @@ TEST(Wording, KeepsWholeNumbersWhole) {
 
 TEST(Wording, TellsHowASideWasLaidOut) {
   EXPECT_EQ(layout_text(sample_report().pairs[2].steps),
-            "a: squeeze axis 0, b: permute [1, 0], b: split axis 1 to [8, 64], "
-            "b: truncate axis 0 to [20]");
+            "A: squeeze axis 0, B: permute [1, 0], B: split axis 1 to [8, 64], "
+            "B: truncate axis 0 to [20]");
 }
 
 TEST(Wording, SaysAllAndNoneOnlyWhenItIsSo) {

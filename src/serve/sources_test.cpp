@@ -15,12 +15,12 @@ TEST_F(SourcesTest, AreStaleWhenTheirFileChangedAndGoneWithIt) {
   Source changed("id", "a", file("a.safetensors"), false);
   ASSERT_TRUE(changed.open(open).ok());
   write("a.safetensors", safetensors_of("w", {1, 2}));
-  EXPECT_EQ(changed.state(everywhere), "stale");
+  EXPECT_EQ(changed.state(everywhere), Source::State::stale);
   EXPECT_EQ(changed.reopen(open).value().elements, 2U);
-  EXPECT_EQ(changed.state(everywhere), "ready");
+  EXPECT_EQ(changed.state(everywhere), Source::State::ready);
   std::filesystem::remove(file("b.safetensors"));
   Source gone("id", "b", file("b.safetensors"), false);
-  EXPECT_EQ(gone.state(everywhere), "gone");
+  EXPECT_EQ(gone.state(everywhere), Source::State::gone);
   EXPECT_FALSE(gone.open(open).ok());
 }
 

@@ -85,7 +85,7 @@ TEST(PackedWeights, AreCloseToWhatTheyWereMadeOf) {
     EXPECT_TRUE(report.only_b.empty());
     EXPECT_FALSE(report.auxiliary_b.empty());
     EXPECT_TRUE(std::ranges::any_of(report.notes, [](const std::string& note) {
-      return note.starts_with("B: 2 weights were dequantised from");
+      return note.starts_with("B: 2 weights were dequantized from");
     }));
   }
 }

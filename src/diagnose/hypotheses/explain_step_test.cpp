@@ -188,7 +188,7 @@ TEST(ExplainStep, ATermThatOnlyAHasIsMissingInB) {
   const Told told = steps.explained();
   ASSERT_TRUE(told.finding);
   EXPECT_EQ(told.finding->code, "residual_missing");
-  EXPECT_EQ(told.finding->explanation, "B lacks 'types', which B does not have: a sum left out");
+  EXPECT_EQ(told.finding->explanation, "B does not add 'types', which B does not have");
 }
 
 TEST(ExplainStep, WhatBAloneHasIsToldOnlyWhereNothingElseIs) {

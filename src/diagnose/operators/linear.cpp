@@ -22,6 +22,21 @@
 namespace tensordiff::operators {
 namespace {
 
+// What is left without some features, where that is the share of one of several equal ranks.
+struct RankShare {
+  uint64_t rank, ranks;
+};
+std::optional<RankShare> rank_share(const std::vector<uint64_t>& lost, uint64_t of) {
+  const uint64_t kept = of - lost.size();
+  if (of % kept != 0) return std::nullopt;
+  // The first feature that is kept, and whether those before and behind it are all the others.
+  uint64_t first = 0;
+  while (first < lost.size() && lost[first] == first) ++first;
+  if (first % kept != 0 || (first < lost.size() && lost[first] != first + kept))
+    return std::nullopt;
+  return RankShare{first / kept, of / kept};
+}
+
 constexpr uint64_t kSwapped[] = {1, 0};
 constexpr double kRanks[] = {2, 4, 8, 16, 32, 64};
 // Weights of the same sizes: two or three for each layer of a large model.
@@ -298,8 +313,22 @@ void Linear::change_columns(const Context& context, std::vector<Change>& changes
   const auto without = [lost](std::span<double> row) {
     for (const uint64_t column : lost) row[column] = 0;
   };
+  const OperatorPtr made = with(std::make_shared<Table>(weight_, without));
+  if (const std::optional<RankShare> share = rank_share(lost, in)) {
+    changes.push_back({made,
+                       "reduction",
+                       fmt::format("B is the part of rank {} of {}: the sum over ranks is missing",
+                                   share->rank, share->ranks),
+                       "missing_all_reduce",
+                       Family::term,
+                       std::log2(static_cast<double>(in)),
+                       0,
+                       {{"rank", static_cast<double>(share->rank)},
+                        {"ranks", static_cast<double>(share->ranks)}}});
+    return;
+  }
   changes.push_back(
-      {with(std::make_shared<Table>(weight_, without)),
+      {made,
        "operator",
        fmt::format(
            "B does not multiply {} of the {} input features, from feature {} on: columns of "

@@ -102,7 +102,7 @@ std::vector<Change> Scan::changes(const Context& context) const {
   }
   ScanForm form = form_;
   form.gate = nullptr;
-  add(form, "B leaves the gate of the scan out", "gate_missing");
+  add(form, "B omits the gate of the scan", "gate_missing");
   form = form_;
   form.skip = !form_.skip;
   add(form, form_.skip ? "B leaves out D · x, which goes around the scan" : "B adds D · x",
@@ -117,7 +117,7 @@ std::vector<Change> Scan::changes(const Context& context) const {
   }
   form = form_;
   form.swapped = !form_.swapped;
-  add(form, "B has the B and the C of the scan in each other's place", "mix_swapped");
+  add(form, "B swaps the B and the C of the scan", "mix_swapped");
   for (const auto input : {&Inputs::x, &Inputs::step, &Inputs::mix, &Inputs::gate})
     lift((inputs_.*input)->changes(context),
          [&](const OperatorPtr& made) {

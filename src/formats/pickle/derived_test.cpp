@@ -136,7 +136,7 @@ TEST(Quantized, IsDequantizedWithOneScaleOrOnePerChannel) {
   };
   EXPECT_EQ(told_quantized(channels(0)), " f32 [2,2] -0.5 0.5 -4 254");
   EXPECT_EQ(told_quantized(channels(1)), " f32 [2,2] -0.5 4 -1.5 254");
-  EXPECT_EQ(told_quantized(channels(2)), ": a quantisation axis that the tensor does not have");
+  EXPECT_EQ(told_quantized(channels(2)), ": a quantization axis that the tensor does not have");
 }
 
 TEST(Quantized, SaysWhatIsWrong) {
@@ -144,7 +144,7 @@ TEST(Quantized, SaysWhatIsWrong) {
   EXPECT_EQ(told_quantized(tuple({global("torch", "per_tensor_affine"), "N", "N"})),
             ": a scale that is not a number");
   EXPECT_EQ(told_quantized(tuple({"N", kHalf, number(2)})),
-            ": quantisation scheme '' is not supported");
+            ": quantization scheme '' is not supported");
   const std::string one = tensor({storage("FloatStorage", "s", 2), 0, {1}, {1}});
   EXPECT_EQ(told_quantized(tuple(
                 {global("torch", "per_channel_affine"), one, long_tensor("z", 2, {2}), number(0)})),

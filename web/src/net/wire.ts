@@ -68,7 +68,7 @@ export interface Side {
   problems: Problem[];
 }
 
-/** what a file has that is not as it should */
+/** a problem of a file */
 export interface Problem {
   where: string;
   message: string;

@@ -88,7 +88,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(tensordiff(*arguments, environment=bare).returncode, status)
         result = tensordiff("config", "untrust", environment=bare)
         self.assertEqual(result.returncode, 2)
-        self.assertIn("neither XDG_STATE_HOME nor HOME", result.stderr)
+        self.assertIn("set XDG_STATE_HOME or HOME", result.stderr)
 
 
 if __name__ == "__main__":

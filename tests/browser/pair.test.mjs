@@ -20,7 +20,7 @@ const close = (shown, exact) => assert.ok(Math.abs(shown - exact) <= 1e-3 * Math
 test('the first divergence is open, with the numbers of the report', async (t) => {
   const page = await openDemo(t);
   assert.match(await page.locator('.det h2').innerText(), new RegExp(worst.stage));
-  assert.match(await page.locator('.finding').innerText(), /b = 0\.125 × a/);
+  assert.match(await page.locator('.finding').innerText(), /B = 0\.125 × A/);
   close(number(await metric(page, 'max |Δ|')), worst.diff.max_abs);
   close(number(await metric(page, 'mean |Δ|')), worst.diff.mean_abs);
   close(number(await metric(page, 'relative L2')), worst.diff.rel_l2);

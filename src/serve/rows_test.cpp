@@ -109,8 +109,12 @@ TEST(Rows, TellOfAPairWhatTheReportTells) {
       const Json wanted = Json::parse(json.take()).value();
       const Json& found = rows["rows"][pair.index][name];
       SCOPED_TRACE(name + " of " + pair.a.name);
-      if (wanted.is_string()) EXPECT_EQ(found.string(), wanted.string());
-      if (wanted.number()) EXPECT_EQ(found.number(), wanted.number());
+      if (wanted.is_string()) {
+        EXPECT_EQ(found.string(), wanted.string());
+      }
+      if (wanted.number()) {
+        EXPECT_EQ(found.number(), wanted.number());
+      }
       if (wanted.is_string() || wanted.number()) ++told;
     }
   }

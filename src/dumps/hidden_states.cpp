@@ -131,7 +131,10 @@ Dump read(const Catalog& catalog) {
     const auto [pass, state] = index_in(tensor.name).value_or(Index());
     record.order = state;
     record.pass = pass;
-    if (record.fact == RunFact::none) record.path = path_of(state, last);
+    if (record.fact == RunFact::none) {
+      record.path = path_of(state, last);
+      record.name = fmt::format("hidden_states.{}", state);  // Of all passes.
+    }
     dump.records.push_back(std::move(record));
   }
   return dump;
@@ -143,10 +146,13 @@ void take_as_layers(Catalog& states, const Catalog& other) {
   std::vector<Tensor>& tensors = states.tensors;
   if (states.layout != layouts::hidden_states.name || tensors.empty()) return;
   if (tensors.back().pairing_name() != kLast) return;
-  int32_t layers = 0;
+  std::size_t layers = 0;
   for (const Tensor& tensor : other.tensors)
-    if (tensor.place.known) layers = std::max(layers, tensor.place.layer + 1);
-  if (static_cast<std::size_t>(layers) != tensors.size()) return;
+    if (tensor.place.known && tensor.place.layer >= 0)
+      layers = std::max(layers, static_cast<std::size_t>(tensor.place.layer) + 1);
+  // Of the last layer such a dump has only what the final norm makes of it.
+  if (other.layout == states.layout) layers = other.tensors.size() - 1;
+  if (layers != tensors.size()) return;
   for (std::size_t i = 0; i < tensors.size(); ++i)
     tensors[i].known_as = fmt::format("model.layers.{}", i);
   read_places(states);

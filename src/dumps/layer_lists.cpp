@@ -94,7 +94,6 @@ void read_stack(const Tensor& tensor, const Kind& kind, const Record& of, Dump& 
   for (uint64_t i = 0; i < kind.layers; ++i) {
     Record record = of;
     record.part = AxisIndex{0, i};
-    record.name = fmt::format("{}.{}", tensor.name, i);
     record.path = fmt::format("layers.{}.{}", i, tensor.name);
     record.order = order_of(i, kind.role);
     dump.records.push_back(std::move(record));
@@ -118,7 +117,6 @@ Dump read(const Catalog& catalog) {
       continue;
     }
     if (kind && !kind->stacked && layer) {
-      record.name = tensor.name;
       record.path = fmt::format("layers.{}.{}", *layer, name);
       record.order = order_of(static_cast<uint64_t>(*layer), kind->role);
     }

@@ -38,7 +38,7 @@ def generated_states(dump, folder):
     save(f"{folder}/hidden.pt", tuple(
         tuple((run[0, "in"] if i == 0 else run[key])[rows][None] for i, key in enumerate(keys))
         for rows in dump.passes))
-    return {f"{p}.{i}": [key] for p in range(len(dump.passes)) for i, key in enumerate(keys)}
+    return {f"hidden_states.{i}": [key] for i, key in enumerate(keys)}
 
 
 def containers(dump, folder, form="npz", dtype=torch.float32, batch_second=False):
@@ -72,7 +72,7 @@ def lists(dump, folder, stacked=False):
         tensors = [batched(dump, run[i, step]) for i in range(dump.spec.layers)]
         content[name] = torch.stack(tensors) if stacked else tensors
         for i in range(dump.spec.layers):
-            names[f"{name}.{i}"] = [(i, step)]
+            names[f"layers.{i}.{name}"] = [(i, step)]
     content["logits"] = batched(dump, run[None, "logits"])
     names["logits"] = [(None, "logits")]
     save(f"{folder}/acts.pt", content)
@@ -83,7 +83,7 @@ def by_number(dump, folder):
     """{layer: its output}: integers for keys."""
     run = dump.runs[0]
     save(f"{folder}/acts.pt", {i: batched(dump, run[i, "out"]) for i in range(dump.spec.layers)})
-    return {f"{i}": [(i, "out")] for i in range(dump.spec.layers)}
+    return {f"hidden_states.{i}": [(i, "out")] for i in range(dump.spec.layers)}
 
 
 USER = {"layer_{}_attn_out": "o", "layer_{}_mlp_out": "mlp", "layer_{}_resid": "out",

@@ -98,7 +98,8 @@ MISTAKES = {  # kind: (parameters, codes that name it)
     "activation": (lambda s, r: {"to": r.choice(["relu",
             "quick_gelu" if s.activation != "silu" else "gelu"])},
                    ["activation", "operator", "mlp"]),
-    "residual": (lambda s, r: {}, ["residual_missing", "operator"]),
+    "residual": (lambda s, r: {}, ["residual_missing", "operator",
+            "other_tensor"]),
     "unweighted": (lambda s, r: {}, ["norm_weight", "operator", "scale"]),
     "constant": (lambda s, r: {"factor": r.choice([0.5, 2.0, 0.9, 1.1])}, ["scale", "operator"]),
     "window": (lambda s, r: {"size": r.choice([4, 6])}, ["attention_mask", "region", "operator"]),
@@ -309,13 +310,13 @@ def main():
         seed = options.seed * 1000 + number // len(layouts)
         against = None
         if options.cross:  # Statistics have nothing to say of a few tensors in other layouts.
-            others = [k for k in LAYOUTS if k not in (layout, "te-log", "msprobe-statistics")]
+            others = [k for k in LAYOUTS if k not in (layout, "te-log")]
             against = random.Random(f"{seed} {layout} against").choice(others)
         case = Case(seed, layout, against)
         folder = tempfile.mkdtemp(prefix="dumps-")
         a, b = case.write(folder)
         is_bug = bool(case.bug and case.first)
-        if case.bug and not is_bug:  # A mistake that changes next to nothing: no telling.
+        if not case.shown or case.bug and not is_bug:  # Nothing in common, or a mistake that changes next to nothing: no telling.
             shutil.rmtree(folder)
             continue
         quiet, located, named, words = judge(case, *compare(a, b))

@@ -22,6 +22,7 @@
 #include "dumps/tokens.h"
 #include "formats/trace_file.h"
 #include "logits/rename.h"
+#include "logits/sequences.h"
 #include "match/checkpoint.h"
 #include "match/filter.h"
 #include "match/ranks.h"
@@ -323,8 +324,9 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   report.notes.insert(report.notes.end(), matching.notes.begin(), matching.notes.end());
   report.pairs = rows_for(matching, pairing.a, pairing.b);
   // What only one of two dumps has was not dumped by the other: coverage, and no difference.
-  const UnpairedOptions how{request.unpaired_stats,
-                            !request.require_all && are_dumps(pairing.a, pairing.b)};
+  const bool dumps = are_dumps(pairing.a, pairing.b) ||
+                     (holds_only_sequences(pairing.a) && holds_only_sequences(pairing.b));
+  const UnpairedOptions how{request.unpaired_stats, !request.require_all && dumps};
   report.only_a = unpaired_rows(pairing.a, pairing.b, matching.only_a, how);
   report.only_b = unpaired_rows(pairing.b, pairing.a, matching.only_b, how);
   if (!pairing.alone) list_auxiliary(pairing.a, pairing.b, matching, report);

@@ -22,7 +22,7 @@ std::string names_of(const Catalog& catalog) {
 }
 
 TEST(Rename, GivesSequencesOfTheSameTokensOneName) {
-  const Catalog a = lists(
+  Catalog a = lists(
       "{\"log_probs\": [-1], \"token_ids\": [1]}\n"
       "{\"log_probs\": [-2], \"token_ids\": [2]}");
   Catalog b = lists(
@@ -36,7 +36,7 @@ TEST(Rename, GivesSequencesOfTheSameTokensOneName) {
 }
 
 TEST(Rename, LeavesWhatStandsInOrderAlone) {
-  const Catalog a = lists("{\"log_probs\": [-1], \"token_ids\": [1]}");
+  Catalog a = lists("{\"log_probs\": [-1], \"token_ids\": [1]}");
   Catalog b = a;
   std::vector<std::string> notes;
   name_sequences_alike(a, b, notes);

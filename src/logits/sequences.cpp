@@ -31,12 +31,11 @@ bool is_named_logits(const Tensor& tensor) {
                                       tensor.place.parameter == Param::none);
 }
 
-// [positions, words], [sequences, positions, words].
+// [words] of one position, [positions, words], [sequences, positions, words].
 bool has_words(const Tensor& tensor) {
   const Shape& shape = tensor.view.shape;
   return is_float(tensor.view.dtype) && tensor.fault.empty() && tensor.shards.empty() &&
-         (shape.size() == 2 || shape.size() == 3) && shape.back() >= kWordsMin &&
-         tensor.elements() > 0;
+         !shape.empty() && shape.size() <= 3 && shape.back() >= kWordsMin && tensor.elements() > 0;
 }
 
 std::vector<double> values_of(const View& view) {
@@ -142,9 +141,11 @@ class Search {
     if (!has_words(tensor)) return;
     const Shape& shape = tensor.view.shape;
     const uint64_t sequences = shape.size() == 3 ? shape[0] : 1;
-    const uint64_t positions = shape[shape.size() - 2];
+    const uint64_t positions = shape.size() == 1 ? 1 : shape[shape.size() - 2];
     for (uint64_t s = 0; s < sequences; ++s) {
-      View view = shape.size() == 3 ? squeezed(narrowed(tensor.view, 0, s, 1), 0) : tensor.view;
+      View view = shape.size() == 3   ? squeezed(narrowed(tensor.view, 0, s, 1), 0)
+                  : shape.size() == 1 ? split(tensor.view, 0, Shape{1, shape[0]})
+                                      : tensor.view;
       found_.push_back({label(tensor.name, s, sequences), index, std::move(view),
                         next_ids(tensor.name, s, sequences, positions)});
     }

@@ -30,6 +30,7 @@
 #include "naming/naming.h"
 #include "report/auxiliary.h"
 #include "report/conversion.h"
+#include "report/expert_reach.h"
 #include "report/layout_notes.h"
 #include "report/predictions.h"
 #include "report/token_reach.h"
@@ -363,6 +364,8 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
     tell_tokens(
         pairing.b.tokens.empty() ? pairing.a.tokens : pairing.b.tokens,
         [&](std::size_t pair) { return align_pair(pairing, pair, request); }, report);
+  if (request.diagnose.enabled && !pairing.alone)
+    tell_experts([&](std::size_t pair) { return align_pair(pairing, pair, request); }, report);
   if (request.diagnose.enabled) report_conversion(sides, report);
   if (!request.shape_only && !pairing.alone)
     judge_predictions(pairing.a, pairing.b, pairing.matching, request.rules.get(), report);

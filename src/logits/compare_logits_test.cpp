@@ -261,5 +261,22 @@ TEST(Logits, SayWhatIsMissing) {
             "[positions, words] nor lists of log-probabilities");
 }
 
+TEST(Logits, OfTheLastTokenMayHaveOneAxis) {
+  const Values a = logits(1);
+  const Values last(a.end() - kWords, a.end());
+  EXPECT_EQ(compared(run_of(last, {kWords}), run_of(last, {kWords})).verdict, LogitsVerdict::same);
+  const LogitsComparison comparison = compared(run_of(a), run_of(last, {kWords}));
+  EXPECT_EQ(comparison.verdict, LogitsVerdict::same);
+  EXPECT_EQ(comparison.diff.positions, 1U);
+}
+
+// No norm makes nothing of a position.
+TEST(Logits, AMaskedPromptIsNoMissingNorm) {
+  EXPECT_EQ(codes_of(changed([](const Values& a, uint64_t t, uint64_t w) {
+              return t < 4 ? 0 : at(a, t, w) * (1 + 1e-5F * static_cast<float>(w % 3));
+            })),
+            "masked_prompt");
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -4,6 +4,7 @@
 
 #include "formats/test_files.h"
 #include "naming/naming.h"
+#include "tensor/test_views.h"
 
 namespace tensordiff {
 namespace {
@@ -42,6 +43,21 @@ TEST(Rename, LeavesWhatStandsInOrderAlone) {
   name_sequences_alike(a, b, notes);
   EXPECT_EQ(names_of(b), "sequence_0/log_probs ");
   EXPECT_TRUE(notes.empty());
+}
+
+// Logits that are all there is are compared, whatever their names and files are.
+TEST(Rename, LogitsThatAreAllThereIsAreAPair) {
+  Catalog a, b;
+  a.tensors.push_back({"lm_head.logits", noise_view({3, 40}, 1), ""});
+  b.path = "out/logits.npy";
+  b.tensors.push_back({"", noise_view({1, 3, 40}, 1), ""});
+  std::vector<std::string> notes;
+  name_sequences_alike(a, b, notes);
+  EXPECT_EQ(a.tensors[0].pairing_name(), b.tensors[0].pairing_name());
+  b.tensors.push_back({"model.norm", noise_view({3, 40}, 1), ""});
+  b.tensors[0].known_as.clear();
+  name_sequences_alike(a, b, notes);
+  EXPECT_NE(a.tensors[0].pairing_name(), b.tensors[0].pairing_name());
 }
 
 }  // namespace

@@ -102,8 +102,13 @@ class Search {
       for (uint64_t i = s * length; i < (s + 1) * length; ++i) {
         sequence.log_probs.push_back(values[i]);
         if (!id.empty()) sequence.ids.push_back(id[i]);
-        // Trainers fill up with zeros; a probability of exactly one is none that a model gives.
         sequence.is_none.push_back(on.empty() ? false : on[i] == 0);
+      }
+      // Trainers fill up with zeros: where a mask says so, the sequence ends before them.
+      while (sequence.is_none.size() > 1 && sequence.is_none.back()) {
+        sequence.is_none.pop_back();
+        sequence.log_probs.pop_back();
+        if (!sequence.ids.empty()) sequence.ids.pop_back();
       }
       add_alternatives(tensor.name, sequence);
       found_.push_back(std::move(sequence));

@@ -161,7 +161,8 @@ MISTAKES = {  # (what it does to Run(logits, ids), how), codes that name it; in 
                                     run.ids), ["masked_prompt"], "words"),
     "permuted": (lambda run, rng: Run(run.logits[:, torch.randperm(run.logits.shape[1])], run.ids),
                  ["vocabulary_permuted"], "words base"),
-    "padded": (lambda run, rng: Run(torch.cat([run.logits, torch.zeros(len(run.ids), 24)], 1),
+    "padded": (lambda run, rng: Run(torch.cat([run.logits, torch.full(
+        (len(run.ids), 24), 5.0)], 1),
                                     run.ids), ["vocabulary_padded"], "words last"),
     "in front": (lambda run, rng: Run(torch.cat([run.logits[:, :0], torch.full(
         (len(run.ids), 7), -9.0), run.logits], 1), run.ids), ["vocabulary_shifted"], "words"),

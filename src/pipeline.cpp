@@ -22,7 +22,6 @@
 #include "dumps/tokens.h"
 #include "formats/trace_file.h"
 #include "logits/rename.h"
-#include "logits/sequences.h"
 #include "match/checkpoint.h"
 #include "match/filter.h"
 #include "match/ranks.h"
@@ -33,7 +32,6 @@
 #include "report/expert_reach.h"
 #include "report/layout_notes.h"
 #include "report/predictions.h"
-#include "report/token_reach.h"
 #include "report/unpaired.h"
 #include "report/wording.h"
 
@@ -325,9 +323,8 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   report.notes.insert(report.notes.end(), matching.notes.begin(), matching.notes.end());
   report.pairs = rows_for(matching, pairing.a, pairing.b);
   // What only one of two dumps has was not dumped by the other: coverage, and no difference.
-  const bool dumps = are_dumps(pairing.a, pairing.b) ||
-                     (holds_only_sequences(pairing.a) && holds_only_sequences(pairing.b));
-  const UnpairedOptions how{request.unpaired_stats, !request.require_all && dumps};
+  const UnpairedOptions how{request.unpaired_stats,
+                            !request.require_all && hold_parts(pairing.a, pairing.b)};
   report.only_a = unpaired_rows(pairing.a, pairing.b, matching.only_a, how);
   report.only_b = unpaired_rows(pairing.b, pairing.a, matching.only_b, how);
   if (!pairing.alone) list_auxiliary(pairing.a, pairing.b, matching, report);
@@ -361,11 +358,9 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
     TRY(explain(request, pairing, asked, report));
   // Rows that both have are in one order, which the side tells that knows its tokens.
   if (request.diagnose.enabled && !pairing.alone)
-    tell_tokens(
+    tell_reach(
         pairing.b.tokens.empty() ? pairing.a.tokens : pairing.b.tokens,
         [&](std::size_t pair) { return align_pair(pairing, pair, request); }, report);
-  if (request.diagnose.enabled && !pairing.alone)
-    tell_experts([&](std::size_t pair) { return align_pair(pairing, pair, request); }, report);
   if (request.diagnose.enabled) report_conversion(sides, report);
   if (!request.shape_only && !pairing.alone)
     judge_predictions(pairing.a, pairing.b, pairing.matching, request.rules.get(), report);

@@ -139,6 +139,8 @@ std::string experts_text(const ExpertScores& scores) {
   return least.empty() || least.size() > kExpertsTold ? "" : wrong_text(least);
 }
 
+namespace {
+
 void tell_experts(const std::function<Result<AlignedPair>(std::size_t pair)>& views_of,
                   Report& report) {
   if (!report.first_divergence) return;
@@ -162,6 +164,15 @@ void tell_experts(const std::function<Result<AlignedPair>(std::size_t pair)>& vi
   for (uint64_t row = 0; row < tokens; ++row) scores.differs.push_back(apart->contains(row));
   if (const std::string text = experts_text(scores); !text.empty())
     report.first_divergence->explanation += "; " + text;
+}
+
+}  // namespace
+
+void tell_reach(const std::vector<Token>& tokens,
+                const std::function<Result<AlignedPair>(std::size_t pair)>& views_of,
+                Report& report) {
+  tell_tokens(tokens, views_of, report);
+  tell_experts(views_of, report);
 }
 
 }  // namespace tensordiff

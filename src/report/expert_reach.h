@@ -8,6 +8,7 @@
 
 #include "align/aligner.h"
 #include "report/report.h"
+#include "tensor/catalog.h"
 
 namespace tensordiff {
 
@@ -24,8 +25,10 @@ struct ExpertScores {
 // experts 3 and 5 differ, and no others: exchanged, or both wrong"; nothing where neither is so.
 std::string experts_text(const ExpertScores& scores);
 
-// Says it of the first divergence, where that is in a mixture whose router was dumped.
-void tell_experts(const std::function<Result<AlignedPair>(std::size_t pair)>& views_of,
-                  Report& report);
+// Says at the first divergence which tokens differ (tell_tokens), and which experts, where that is
+// in a mixture whose router was dumped.
+void tell_reach(const std::vector<Token>& tokens,
+                const std::function<Result<AlignedPair>(std::size_t pair)>& views_of,
+                Report& report);
 
 }  // namespace tensordiff

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "logits/compare_logits.h"
+#include "match/checkpoint.h"
 
 namespace tensordiff {
 namespace {
@@ -82,6 +83,10 @@ void judge_predictions(const Catalog& a, const Catalog& b, const Matching& match
     report.findings.push_back(std::move(finding));
   }
   report.logits = std::make_shared<const LogitsComparison>(comparison);
+}
+
+bool hold_parts(const Catalog& a, const Catalog& b) {
+  return are_dumps(a, b) || (holds_only_sequences(a) && holds_only_sequences(b));
 }
 
 }  // namespace tensordiff

@@ -316,7 +316,8 @@ def main():
         folder = tempfile.mkdtemp(prefix="dumps-")
         a, b = case.write(folder)
         is_bug = bool(case.bug and case.first)
-        if not case.shown or case.bug and not is_bug:  # Nothing in common, or a mistake that changes next to nothing: no telling.
+        # Nothing in common, or a mistake that changes next to nothing: no telling.
+        if not case.shown or case.bug and not is_bug:
             shutil.rmtree(folder)
             continue
         quiet, located, named, words = judge(case, *compare(a, b))

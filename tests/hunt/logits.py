@@ -229,7 +229,8 @@ def main():
         row["named"] += bug and right and named
         row["kl"] += by_kl
         if options.v or not (right and named and by_kl):
-            print(f"{number} {group} {writer_a.__name__} {writer_b.__name__} '{kind}' noise {noise} "
+            print(f"{number} {group} {writer_a.__name__} {writer_b.__name__} '{kind}' "
+                  f"noise {noise} "
                   f"T {count} V {words}: rc {code} {codes} {'' if by_kl else 'NO KL'} "
                   f"{report.get('error', '')}", flush=True)
         if options.keep and not (right and named and by_kl):
@@ -240,7 +241,8 @@ def main():
     total = collections.Counter()
     for group, row in table.items():
         total.update(row)
-        print(f"{group:12} clean {row['quiet']}/{row['clean']} found {row['located']}/{row['bugs']} "
+        print(f"{group:12} clean {row['quiet']}/{row['clean']} "
+              f"found {row['located']}/{row['bugs']} "
               f"named {row['named']}/{row['bugs']} by KL {row['kl']}/{row['bugs'] + row['clean']}")
     print(f"all: clean without alarm {total['quiet']}/{total['clean']}, found "
           f"{total['located']}/{total['bugs']}, named {total['named']}/{total['bugs']}, "

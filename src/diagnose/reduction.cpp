@@ -48,8 +48,6 @@ std::optional<Explanation> unsummed(const Case& it) {
   const auto sum = std::ranges::find_if(
       it.site.views.steps, [](const Step& step) { return step.side == 'b' && step.op == Op::sum; });
   if (sum == it.site.views.steps.end() || !it.site.bug()) return std::nullopt;
-  // No other step has summands, whatever the ranks hold.
-  if (!reduces_over_ranks(it.site.role)) return std::nullopt;
   Explanation result;
   result.text = fmt::format(
       "each of the {} ranks of B holds a part, and only their sum is A: the sum over ranks is "

@@ -10,6 +10,7 @@
 
 #include "align/view.h"
 #include "dumps/summaries.h"
+#include "match/meaning.h"
 
 namespace tensordiff {
 namespace {
@@ -81,22 +82,6 @@ std::optional<Key> key_of(const Tensor& tensor) {
   return Key(place.layer, place.expert, place.call, place.pass, place.step);
 }
 
-// A module and the last projection in it give the same.
-Role twin_of(Role role) {
-  switch (role) {
-    case Role::attention:
-      return Role::attention_output;
-    case Role::attention_output:
-      return Role::attention;
-    case Role::mlp:
-      return Role::mlp_output;
-    case Role::mlp_output:
-      return Role::mlp;
-    default:
-      return role;
-  }
-}
-
 std::multimap<Key, Tensor*> steps_of(Catalog& catalog) {
   std::multimap<Key, Tensor*> steps;
   for (Tensor& tensor : catalog.tensors) {
@@ -121,7 +106,7 @@ std::size_t show(Catalog& excerpts, Catalog& other) {
     };
     if (std::optional<Key> key = key_of(tensor)) {
       restrict_all(*key);
-      Role& role = std::get<Role>(*key);
+      Role& role = std::get<Role>(*key);  // A module and its last projection give the same.
       const Role twin = twin_of(role);
       if (std::exchange(role, twin) != twin) restrict_all(*key);
     }

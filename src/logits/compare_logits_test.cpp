@@ -278,5 +278,15 @@ TEST(Logits, AMaskedPromptIsNoMissingNorm) {
             "masked_prompt");
 }
 
+// A dump tells its tokens apart from its tensors.
+TEST(Logits, TokensOfADumpGiveThePerplexity) {
+  Catalog a = run_of(logits(1)), b = run_of(logits(2));
+  EXPECT_FALSE(compared(a, b).diff.perplexity_ratio.has_value());
+  for (Catalog* side : {&a, &b})
+    for (uint64_t t = 0; t < kPositions; ++t)
+      side->tokens.push_back({0, static_cast<int32_t>(t), static_cast<int64_t>(t)});
+  EXPECT_TRUE(compared(a, b).diff.perplexity_ratio.has_value());
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -160,12 +160,9 @@ class Search {
   // known. Of a context of which only the last rows are there, these predict its last tokens.
   std::vector<int64_t> next_ids(const std::string& name, uint64_t sequence, uint64_t sequences,
                                 uint64_t positions) {
-    const Tensor* tokens = beside(name, {"tokens", "input_ids", "token_ids", "ids"});
-    if (!tokens || !is_integer(tokens->view.dtype)) return {};
-    const uint64_t count = tokens->elements() / sequences;
-    if (count * sequences != tokens->elements() || count < positions) return {};
-    const std::vector<int64_t> ids = integers_of(tokens->view);
-    if (ids.empty()) return {};
+    const std::vector<int64_t> ids = ids_beside(name);
+    const uint64_t count = ids.size() / sequences;
+    if (ids.empty() || count * sequences != ids.size() || count < positions) return {};
     const auto row = ids.begin() + static_cast<ptrdiff_t>(sequence * count);
     // All tokens have a row: the last row predicts what is not there.
     if (count == positions) {
@@ -174,6 +171,18 @@ class Search {
       return next;
     }
     return {row + static_cast<ptrdiff_t>(count - positions), row + static_cast<ptrdiff_t>(count)};
+  }
+
+  // In a dump ids are facts of the run, and no tensors (dumps/).
+  std::vector<int64_t> ids_beside(const std::string& name) {
+    const Tensor* tokens = beside(name, {"tokens", "input_ids", "token_ids", "ids"});
+    if (tokens && is_integer(tokens->view.dtype)) return integers_of(tokens->view);
+    std::vector<int64_t> ids;
+    for (const Token& token : catalog_.tokens) {
+      if (token.id < 0) return {};
+      ids.push_back(token.id);
+    }
+    return ids;
   }
 
   static std::string label(const std::string& name, uint64_t sequence, uint64_t sequences) {

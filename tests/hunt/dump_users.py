@@ -1,14 +1,13 @@
 """More writers, of what users save by themselves: see dump_layouts.py."""
 import os
 import pickle
-import sqlite3
 
 import numpy
 import torch
 
 from dump_layouts import facts, given, given_hub, save
-from dump_modules import engine_calls, hub_calls, steps_of, value
-from dump_others import batched, onnx_values, tensorproto
+from dump_modules import engine_calls, hub_calls, steps_of
+from dump_others import batched
 
 
 def hub_content(dump, rows, shape=lambda t: t[None]):
@@ -138,26 +137,6 @@ def tllm_debug(dump, folder):
         put("transformer.ln_f.output", run[None, "norm"][rows], [(None, "norm")])
         put("logits", run[None, "logits"][dump.lasts(rows)])
     return names
-
-
-def onnx_database(dump, folder):
-    """The node dumps of ONNX Runtime in a database of SQLite, in order of computing."""
-    os.makedirs(folder, exist_ok=True)
-    found = onnx_values(dump)
-    base = sqlite3.connect(f"{folder}/execution-pid{dump.pid}.db")
-    base.execute("CREATE TABLE Nodes (Step INTEGER NOT NULL, NodeIndex INTEGER NOT NULL, "
-                 "ExecutionCounter INTEGER NOT NULL, Name TEXT, OpType TEXT, ExecutionProvider "
-                 "TEXT, PRIMARY KEY (Step, NodeIndex))")
-    base.execute("CREATE TABLE Tensors (Step INTEGER NOT NULL, Name TEXT NOT NULL, DeviceType "
-                 "TEXT, Value BLOB, TracedProducers TEXT, TracedConsumers TEXT, "
-                 "PRIMARY KEY (Step, Name))")
-    for i, (name, (tensor, _)) in enumerate(found.items()):
-        base.execute("INSERT INTO Nodes VALUES (0, ?, ?, ?, 'MatMul', 'CPU')", (i, i, name))
-        base.execute("INSERT INTO Tensors VALUES (0, ?, 'CPU', ?, '', '')",
-                     (name, tensorproto(name, tensor.numpy())))
-    base.commit()
-    base.close()
-    return {k: [step] for k, (_, step) in found.items()}
 
 
 def dumper_outside(dump, folder):

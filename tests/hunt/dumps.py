@@ -78,7 +78,6 @@ LAYOUTS = {
     "by-number": (dump_users.by_number, {}, ALL, ""),
     "user-files": (dump_users.user_files, {}, LLAMAS, ""),
     "tllm-debug": (dump_users.tllm_debug, {}, LLAMAS, "passes batch"),
-    "onnx-database": (dump_users.onnx_database, {}, LLAMAS, ""),
     "dumper-outside": (dump_users.dumper_outside, {}, ALL, "passes"),
     "pipeline-hook": (dump_users.pipeline_hook, {}, LLAMAS, "passes batch"),
     "packed-list": (dump_users.packed_dict, {}, LLAMAS, "passes batch"),

@@ -30,6 +30,7 @@ constexpr RoleRow kInLayer[] = {
     {Role::mlp_norm,
      "mlp.ln post.attn.norm mlp.norm ffn.ln mlp.layernorm ffn.layernorm post.self.attn.norm "
      "ffn.layer.norm mlp.layer.norm norm.mlp norm.ffn ln.before.mlp mlp.input"},
+    {Role::router, "router.logits gate.logits mlp.router.logits"},
     {Role::gate, "ffn.gate.proj feed.forward.gate"},
     {Role::up, "fc mlp.up ffn.fc1 ffn.in ffn.up.proj mlp.hidden"},
     {Role::gate_up, "ffn.gate.up.proj"},

@@ -156,6 +156,13 @@ std::vector<Fusion> without_conflicts(const std::vector<Fusion>& fusions) {
 // What was found, as patterns of names: "blk.#.fused" holds "h.#.x", "h.#.y" and "h.#.z".
 using FusionRules = std::map<std::string, std::set<std::vector<std::string>>>;
 
+// The name of the bias beside a weight.
+std::optional<std::string> of_bias(const std::string& weight) {
+  constexpr std::string_view kWeight = "weight";
+  if (!weight.ends_with(kWeight)) return std::nullopt;
+  return weight.substr(0, weight.size() - kWeight.size()) + "bias";
+}
+
 FusionRules rules_of(const std::vector<Fusion>& fusions, const FreeSide& wholes,
                      const FreeSide& separate) {
   FusionRules rules;
@@ -166,8 +173,15 @@ FusionRules rules_of(const std::vector<Fusion>& fusions, const FreeSide& wholes,
       NumberedName name = numbered_name(separate.names[part]);
       if (name.numbers == whole.numbers) patterns.push_back(std::move(name.pattern));
     }
-    if (!whole.numbers.empty() && patterns.size() == fusion.parts.size())
-      rules[whole.pattern].insert(std::move(patterns));
+    if (whole.numbers.empty() || patterns.size() != fusion.parts.size()) continue;
+    // Biases are fused as the weights are, and may be too small to show it.
+    if (const std::optional<std::string> bias = of_bias(whole.pattern)) {
+      std::vector<std::string> biases;
+      for (const std::string& pattern : patterns)
+        if (std::optional<std::string> part = of_bias(pattern)) biases.push_back(std::move(*part));
+      if (biases.size() == patterns.size()) rules[*bias].insert(std::move(biases));
+    }
+    rules[whole.pattern].insert(std::move(patterns));
   }
   return rules;
 }
@@ -200,7 +214,78 @@ void extend(const FreeSide& wholes, const FreeSide& separate, std::vector<Fusion
   }
 }
 
-std::vector<Fusion> find(const FreeSide& wholes, const FreeSide& separate) {
+// What a part is called beside others of its whole: without the numbers of the whole.
+NumberedName inside(const std::string& part, const NumberedName& whole) {
+  NumberedName name = numbered_name(part);
+  const auto shared = std::ranges::mismatch(name.numbers, whole.numbers).in1;
+  name.numbers.erase(name.numbers.begin(), shared);
+  return name;
+}
+
+// The parts of a whole as an order of their names: "1 0 2" where the second comes first.
+struct Order {
+  std::vector<NumberedName> names;  // Sorted.
+  std::vector<std::size_t> places;  // Of the names, in the order in which they are stored.
+};
+
+Order order_of(const Fusion& fusion, const FreeSide& wholes, const FreeSide& separate) {
+  const NumberedName whole = numbered_name(wholes.names[fusion.whole]);
+  std::vector<NumberedName> stored;
+  for (const std::size_t part : fusion.parts) {
+    stored.push_back(inside(separate.names[part], whole));
+    // As numbers: 10 comes after 9.
+    for (std::string& digits : stored.back().numbers)
+      digits.insert(0, 20 - std::min<std::size_t>(20, digits.size()), '0');
+  }
+  Order order{stored, {}};
+  std::ranges::sort(order.names);
+  for (const NumberedName& name : stored)
+    order.places.push_back(
+        static_cast<std::size_t>(std::ranges::find(order.names, name) - order.names.begin()));
+  return order;
+}
+
+// A converter stores the parts of all layers in one order. Where values show another one in some of
+// them, they are paired by the order of the others: to pair them by value would hide a mistake.
+// Experts are counted alike in all tensors of a model; other parts in those of one name.
+void put_in_order(const FreeSide& wholes, const FreeSide& separate, std::vector<Fusion>& fusions,
+                  std::vector<std::string>& notes) {
+  using Kind = std::pair<std::string, std::vector<std::string>>;
+  std::map<Kind, std::map<std::vector<std::size_t>, std::size_t>> votes;
+  std::vector<std::pair<Kind, Order>> orders;
+  for (const Fusion& fusion : fusions) {
+    Order order = order_of(fusion, wholes, separate);
+    const bool numbered = std::ranges::all_of(order.names, [&](const NumberedName& name) {
+      return name.pattern == order.names[0].pattern;
+    });
+    Kind kind{numbered ? "" : numbered_name(wholes.names[fusion.whole]).pattern, {}};
+    for (const NumberedName& name : order.names)
+      kind.second.push_back(numbered ? "" : name.pattern);
+    ++votes[kind][order.places];
+    orders.emplace_back(std::move(kind), std::move(order));
+  }
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < fusions.size(); ++i) {
+    const auto& [kind, order] = orders[i];
+    // Of two that are as frequent, the first is that of the names.
+    const std::vector<std::size_t>& rule =
+        std::ranges::max_element(votes.at(kind), {}, [](const auto& vote) {
+          return vote.second;
+        })->first;
+    if (order.places == rule) continue;
+    std::vector<std::size_t> by_name(order.places.size());
+    for (std::size_t k = 0; k < by_name.size(); ++k) by_name[order.places[k]] = fusions[i].parts[k];
+    for (std::size_t k = 0; k < rule.size(); ++k) fusions[i].parts[k] = by_name[rule[k]];
+    ++changed;
+  }
+  if (changed > 0)
+    notes.push_back(fmt::format(
+        "{} {} parts in another order than the other layers: paired by the order of the others",
+        human_count(changed), changed == 1 ? "fused tensor has its" : "fused tensors have their"));
+}
+
+std::vector<Fusion> find(const FreeSide& wholes, const FreeSide& separate,
+                         std::vector<std::string>& notes) {
   const BySize parts = signatures_of(separate);
   std::vector<Fusion> found(wholes.free.size());
   for_each_index(found.size(), [&](std::size_t i) {
@@ -209,6 +294,7 @@ std::vector<Fusion> find(const FreeSide& wholes, const FreeSide& separate) {
   std::erase_if(found, [](const Fusion& fusion) { return fusion.parts.empty(); });
   found = without_conflicts(found);
   extend(wholes, separate, found);
+  put_in_order(wholes, separate, found, notes);
   return found;
 }
 
@@ -238,7 +324,8 @@ Result<Proposal> propose(const MatchInput& input) {
     return proposal;
   }
   const FreeSide a{input.a, input.side_a.names, input.free_a};
-  const std::vector<Fusion> in_a = find(a, {input.b, input.side_b.names, input.free_b});
+  const std::vector<Fusion> in_a =
+      find(a, {input.b, input.side_b.names, input.free_b}, proposal.notes);
   std::set<std::size_t> used_a, used_b;
   for (const Fusion& fusion : in_a) {
     add(fusion, input.b, true, proposal);
@@ -248,8 +335,8 @@ Result<Proposal> propose(const MatchInput& input) {
   std::vector<std::size_t> free_a = input.free_a, free_b = input.free_b;
   std::erase_if(free_a, [&](std::size_t tensor) { return used_a.contains(tensor); });
   std::erase_if(free_b, [&](std::size_t tensor) { return used_b.contains(tensor); });
-  for (const Fusion& fusion :
-       find({input.b, input.side_b.names, free_b}, {input.a, input.side_a.names, free_a}))
+  for (const Fusion& fusion : find({input.b, input.side_b.names, free_b},
+                                   {input.a, input.side_a.names, free_a}, proposal.notes))
     add(fusion, input.a, false, proposal);
   return proposal;
 }

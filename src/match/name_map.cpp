@@ -56,7 +56,11 @@ Features features_of(const std::string& name, const Paths& containers) {
   features[kModule] = name.substr(0, leaf);
   features[kLeaf] = name.substr(leaf);
   features[kNear] = name.substr(near);
-  features[kKind] = numbered_name(features[kModule]).pattern + features[kLeaf];
+  // A number alone counts layers; one behind a word is part of it: "fc_1" is not "fc_2".
+  const std::string_view last = std::string_view(name).substr(near, leaf - near);
+  const bool counts = last.find_first_not_of("./0123456789") == std::string_view::npos;
+  features[kKind] = numbered_name(counts ? features[kModule] : name.substr(0, near)).pattern +
+                    (counts ? features[kLeaf] : features[kNear]);
   // A parameter of a block itself, beside its modules: "h.0.scale".
   const std::size_t end = containers.contains(features[kModule]) ? leaf : near;
   const std::size_t digit = name.substr(0, end).find_last_of("0123456789");

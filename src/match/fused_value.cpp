@@ -156,13 +156,6 @@ std::vector<Fusion> without_conflicts(const std::vector<Fusion>& fusions) {
 // What was found, as patterns of names: "blk.#.fused" holds "h.#.x", "h.#.y" and "h.#.z".
 using FusionRules = std::map<std::string, std::set<std::vector<std::string>>>;
 
-// The name of the bias beside a weight.
-std::optional<std::string> of_bias(const std::string& weight) {
-  constexpr std::string_view kWeight = "weight";
-  if (!weight.ends_with(kWeight)) return std::nullopt;
-  return weight.substr(0, weight.size() - kWeight.size()) + "bias";
-}
-
 FusionRules rules_of(const std::vector<Fusion>& fusions, const FreeSide& wholes,
                      const FreeSide& separate) {
   FusionRules rules;
@@ -173,15 +166,8 @@ FusionRules rules_of(const std::vector<Fusion>& fusions, const FreeSide& wholes,
       NumberedName name = numbered_name(separate.names[part]);
       if (name.numbers == whole.numbers) patterns.push_back(std::move(name.pattern));
     }
-    if (whole.numbers.empty() || patterns.size() != fusion.parts.size()) continue;
-    // Biases are fused as the weights are, and may be too small to show it.
-    if (const std::optional<std::string> bias = of_bias(whole.pattern)) {
-      std::vector<std::string> biases;
-      for (const std::string& pattern : patterns)
-        if (std::optional<std::string> part = of_bias(pattern)) biases.push_back(std::move(*part));
-      if (biases.size() == patterns.size()) rules[*bias].insert(std::move(biases));
-    }
-    rules[whole.pattern].insert(std::move(patterns));
+    if (!whole.numbers.empty() && patterns.size() == fusion.parts.size())
+      rules[whole.pattern].insert(std::move(patterns));
   }
   return rules;
 }
@@ -210,6 +196,49 @@ void extend(const FreeSide& wholes, const FreeSide& separate, std::vector<Fusion
     }
     if (fusion.parts.size() == rule->second.begin()->size() &&
         elements == wholes.catalog.tensors[whole].elements())
+      fusions.push_back(std::move(fusion));
+  }
+}
+
+// The name of the bias beside a weight.
+std::optional<std::string> of_bias(const std::string& weight) {
+  constexpr std::string_view kWeight = "weight";
+  if (!weight.ends_with(kWeight)) return std::nullopt;
+  return weight.substr(0, weight.size() - kWeight.size()) + "bias";
+}
+
+// Biases are fused as the weights beside them are, and may be too small to show it.
+void add_biases(const FreeSide& wholes, const FreeSide& separate, std::vector<Fusion>& fusions) {
+  const auto by_name = [](const FreeSide& side) {
+    std::map<std::string_view, std::size_t> tensors;
+    for (const std::size_t each : side.free) tensors.emplace(side.names[each], each);
+    return tensors;
+  };
+  const auto of_wholes = by_name(wholes), of_parts = by_name(separate);
+  std::set<std::size_t> used_wholes, used_parts;
+  for (const Fusion& fusion : fusions) {
+    used_wholes.insert(fusion.whole);
+    used_parts.insert(fusion.parts.begin(), fusion.parts.end());
+  }
+  const auto bias_of = [](const FreeSide& side, const auto& tensors, const auto& used,
+                          std::size_t weight) -> std::optional<std::size_t> {
+    const std::optional<std::string> name = of_bias(side.names[weight]);
+    const auto found = name ? tensors.find(*name) : tensors.end();
+    if (found == tensors.end() || used.contains(found->second)) return std::nullopt;
+    return found->second;
+  };
+  for (std::size_t i = 0, count = fusions.size(); i < count; ++i) {
+    const auto whole = bias_of(wholes, of_wholes, used_wholes, fusions[i].whole);
+    if (!whole) continue;
+    Fusion fusion{*whole, {}};
+    uint64_t elements = 0;
+    for (const std::size_t part : fusions[i].parts)
+      if (const auto bias = bias_of(separate, of_parts, used_parts, part)) {
+        fusion.parts.push_back(*bias);
+        elements += separate.catalog.tensors[*bias].elements();
+      }
+    if (fusion.parts.size() == fusions[i].parts.size() &&
+        elements == wholes.catalog.tensors[*whole].elements())
       fusions.push_back(std::move(fusion));
   }
 }
@@ -294,6 +323,7 @@ std::vector<Fusion> find(const FreeSide& wholes, const FreeSide& separate,
   std::erase_if(found, [](const Fusion& fusion) { return fusion.parts.empty(); });
   found = without_conflicts(found);
   extend(wholes, separate, found);
+  add_biases(wholes, separate, found);
   put_in_order(wholes, separate, found, notes);
   return found;
 }

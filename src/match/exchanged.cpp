@@ -298,7 +298,8 @@ std::vector<std::string> with_first_numbers(const std::vector<std::string>& name
 }
 
 void pair_by_numbers(const MatchInput& input, Matching& matching) {
-  Exchange(input, matching).run();
+  // Names are only read again where values made a pair.
+  if (std::ranges::any_of(matching.pairs, is_by_value)) Exchange(input, matching).run();
 }
 
 }  // namespace tensordiff

@@ -360,6 +360,12 @@ class Mending {
 
 }  // namespace
 
-void pair_by_name_map(MatchInput& input, Matching& matching) { Mending(input, matching).run(); }
+void pair_by_name_map(MatchInput& input, Matching& matching) {
+  const bool may_take_up =
+      input.options.read_values && !input.free_a.empty() && !input.free_b.empty();
+  // Names are only read again where values made a pair, or could make one.
+  if (may_take_up || std::ranges::any_of(matching.pairs, is_by_value))
+    Mending(input, matching).run();
+}
 
 }  // namespace tensordiff

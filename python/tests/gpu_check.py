@@ -1,4 +1,4 @@
-"""compare() of CUDA tensors on a machine with a GPU: right, on the device, and how fast.
+"""The package on a machine with a GPU: compare() on the device, right and how fast; and models.
 
     python3 python/tests/gpu_check.py --wheel tensordiff-*-abi3-*.whl --out FOLDER
 
@@ -23,7 +23,7 @@ import numpy
 import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "bench"))
+sys.path[:0] = [str(HERE.parents[1] / "bench"), str(HERE)]
 
 # What a report says of a pair that has to be the same on both ways; the rest to 1e-12.
 EXACT = ("compared", "equal", "max_abs", "max_abs_at", "a_there", "b_there", "ulp_max",
@@ -179,8 +179,9 @@ def main() -> int:
     result: dict = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
     wrong: list[str] = []
     lines = [f"{result['device']}, torch {torch.__version__}"]
+    import gpu_models
     for title, work in (
-            ("compare", check_compare), ("no copy", check_no_copy),
+            ("compare", check_compare), ("no copy", check_no_copy), *gpu_models.CHECKS,
             ("kernels", lambda: cuda.check(options.seed)),
             ("speed", lambda: {str(each).removeprefix("torch."): cuda.speed(each, True) for each in
                                (torch.bfloat16, torch.float32, torch.float16)})):
@@ -197,6 +198,8 @@ def main() -> int:
         print(lines[-1], flush=True)
     lines += wrong[:60]
     print("\n".join(wrong[:60]))
+    result["wrong"] = wrong
+    print(json.dumps(result, default=str), flush=True)
     folder = pathlib.Path(options.out)
     (folder / "gpu.json").write_text(json.dumps(result, indent=1, default=str) + "\n")
     (folder / "gpu.txt").write_text("\n".join(lines) + "\n")

@@ -141,7 +141,9 @@ class Voting {
  private:
   void count_merge(const Merge& merge, const std::vector<Form>& forms) {
     if (forms.empty()) return;
-    const bool is_merged = std::ranges::find(forms, merge, &Form::merge) != forms.end();
+    // With whatever scale: another than the files tell is a mistake in the merge.
+    const bool is_merged =
+        std::ranges::any_of(forms, [&](const Form& form) { return form.merge.kind == merge.kind; });
     merged_[merge] += is_merged ? 1 : -1;
   }
 

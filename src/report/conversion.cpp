@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/side.h"
 #include "convert/rope_convention.h"
 #include "diagnose/exceptions.h"
 
@@ -62,6 +63,11 @@ void list_merged(const Sides& sides, Report& report) {
     for (Report::Unpaired& row : rows)
       if (is_length(row)) auxiliary.push_back(row);
     std::erase_if(rows, is_length);
+    const auto merged = std::ranges::count_if(rows, &Report::Unpaired::merged);
+    if (merged > 0)
+      report.notes.push_back(fmt::format(
+          "{} tensors only in {} are merged into weights of the other side; see the conversion",
+          merged, capital(side)));
   }
 }
 

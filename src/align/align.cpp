@@ -141,14 +141,13 @@ bool hides_order(const Whole& a, const Whole& b, bool as_many_ranks) {
 bool turns_grid(const Whole& a, const Whole& b, const Plan& plan) {
   if ((a.regrouping & b.regrouping & regrouped::kGrid) == 0) return false;
   if (a.on_rank != b.on_rank || moves_axes(plan)) return false;
-  // Without views: clang 14, which we need for fuzzing, cannot compile those of this library.
-  const auto concats = [](const Plan& steps) {
-    std::vector<std::vector<uint64_t>> arguments;
-    for (const Step& step : steps)
-      if (step.op == Op::concat) arguments.emplace_back(step.argument.begin(), step.argument.end());
-    return arguments;
+  const auto joins = [](const Whole& whole) {
+    std::vector<decltype(Step::argument)> axes;
+    for (const Step& step : whole.steps)
+      if (step.op == Op::concat) axes.push_back(step.argument);
+    return axes;
   };
-  return concats(a.steps) != concats(b.steps);
+  return joins(a) != joins(b);
 }
 
 void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,

@@ -266,6 +266,15 @@ std::vector<Candidate> plain_candidates(const Operand& a, const Operand& b) {
   return candidates;
 }
 
+std::vector<Candidate> merged_candidates(const PairOperands& operands,
+                                         const MergedOperand& merged) {
+  Operand a = operands.a, b = operands.b;
+  (merged.how.side == 'a' ? a : b).shards = {merged.view};
+  std::vector<Candidate> candidates = plain_candidates(a, b);
+  for (Candidate& candidate : candidates) candidate.form.merge = merged.how;
+  return candidates;
+}
+
 std::vector<Candidate> row_candidates(const Candidate& plain, bool may_be_fused) {
   std::vector<Candidate> candidates;
   const Shape& shape = plain.pair.a.shape;

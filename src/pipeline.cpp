@@ -30,9 +30,9 @@
 #include "report/auxiliary.h"
 #include "report/conversion.h"
 #include "report/divergence_text.h"
+#include "report/expert_reach.h"
 #include "report/layout_notes.h"
 #include "report/predictions.h"
-#include "report/token_reach.h"
 #include "report/unpaired.h"
 #include "report/wording.h"
 
@@ -325,7 +325,7 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   report.pairs = rows_for(matching, pairing.a, pairing.b);
   // What only one of two dumps has was not dumped by the other: coverage, and no difference.
   const UnpairedOptions how{request.unpaired_stats,
-                            !request.require_all && are_dumps(pairing.a, pairing.b)};
+                            !request.require_all && hold_parts(pairing.a, pairing.b)};
   report.only_a = unpaired_rows(pairing.a, pairing.b, matching.only_a, how);
   report.only_b = unpaired_rows(pairing.b, pairing.a, matching.only_b, how);
   if (!pairing.alone) list_auxiliary(pairing.a, pairing.b, matching, report);
@@ -360,7 +360,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
     TRY(explain(request, pairing, asked, report));
   // Rows that both have are in one order, which the side tells that knows its tokens.
   if (request.diagnose.enabled && !pairing.alone)
-    tell_tokens(
+    tell_reach(
         pairing.b.tokens.empty() ? pairing.a.tokens : pairing.b.tokens,
         [&](std::size_t pair) { return align_pair(pairing, pair, request); }, report);
   if (request.diagnose.enabled) report_conversion(sides, report);

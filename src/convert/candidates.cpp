@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
 
 #include "align/axes.h"
 #include "align/view.h"
@@ -36,11 +35,11 @@ std::vector<Plan> axis_orders(const Shape& a, const Shape& b) {
   std::vector<uint64_t> order(a.size());
   std::iota(order.begin(), order.end(), 0);
   while (std::ranges::next_permutation(order).found) {
-    const auto axes = std::views::iota(std::size_t{0}, a.size());
-    const bool fits = std::ranges::all_of(axes, [&](std::size_t i) { return a[order[i]] == b[i]; });
-    // Moving an axis of size 1 moves nothing.
-    const bool moves =
-        std::ranges::any_of(axes, [&](std::size_t i) { return order[i] != i && a[i] > 1; });
+    bool fits = true, moves = false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      fits &= a[order[i]] == b[i];
+      moves |= order[i] != i && a[i] > 1;  // Moving an axis of size 1 moves nothing.
+    }
     if (fits && moves) plans.push_back({{'a', Op::permute, order}});
   }
   return plans;

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import inspect
 import os
 import pathlib
 import sys
@@ -150,7 +151,7 @@ class Capture(Handler):
         record: dict[str, Any] = {
             "kind": "function", "name": done.name, "parent": call.id if call else None}
         if self.source:
-            record["source"] = source_of(sys._getframe(1))
+            record["source"] = source_of(inspect.currentframe())
         record["args"], record["kwargs"] = done.before or self.writing(done.args, done.kwargs)
         number = self._trace.add(record)
         for _, tensor in trees.tensors(done.written):
@@ -319,7 +320,7 @@ def _helper(record: dict[str, Any]) -> str | None:
 
 def _frame_of_caller() -> Any:
     """The frame that called the module whose hook runs now."""
-    frame: Any = sys._getframe(1)
+    frame: Any = inspect.currentframe()
     while frame is not None and frame.f_code.co_name != "_call_impl":
         frame = frame.f_back
     return frame.f_back if frame is not None else None

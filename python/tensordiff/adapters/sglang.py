@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ..untyped import package
 from .serving import ForwardCapture
 
 
@@ -23,8 +24,7 @@ def install(runner_class: Any = None) -> None:
     if not folder:
         return
     if runner_class is None:
-        from sglang.srt.model_executor.model_runner import (  # pyright: ignore
-            ModelRunner as runner_class)
+        runner_class = package("sglang.srt.model_executor.model_runner").ModelRunner
     load = runner_class.load_model
     if getattr(load, "_tensordiff", False):
         return

@@ -68,7 +68,8 @@ def tensordiff_fixture(request: pytest.FixtureRequest) -> Checker:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any]:
+def pytest_runtest_makereport(item: pytest.Item,
+                              call: pytest.CallInfo[None]) -> Generator[None, Any]:
     """Puts place and cause where the traceback would be."""
     outcome = yield
     error = call.excinfo.value if call.excinfo is not None else None

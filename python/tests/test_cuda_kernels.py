@@ -61,8 +61,9 @@ extern "C" void run({pointer} a, {pointer} b, {counts}, double atol, double rtol
         source.write_text(text)
         library = folder / f"{name}.so"
         subprocess.run(["g++", "-std=c++17", "-O1", "-ffp-contract=off", "-mfma", "-w", "-shared",
-                        "-fPIC", "-DTHREADS=64", "-DBLOCKS=1", "-DUNROLL=1", *(f"-D{each}" for each in defines),
-                        str(source), "-o", str(library)], check=True)
+                        "-fPIC", "-DTHREADS=64", "-DBLOCKS=1", "-DUNROLL=1",
+                        *(f"-D{each}" for each in defines), str(source), "-o", str(library)],
+                       check=True)
         self._run = ctypes.CDLL(str(library)).run
         self._any_type, self._per_vector = any_type, per_vector
 

@@ -39,7 +39,8 @@ class Kernel:
             *(ctypes.cast(ctypes.byref(each), ctypes.c_void_p).value for each in arguments))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         _check(_driver().cuLaunchKernel(
-            self._handle, blocks, 1, 1, threads, 1, 1, shared, stream, pointers, None), "cuLaunchKernel")
+            self._handle, blocks, 1, 1, threads, 1, 1, shared, stream, pointers, None),
+            "cuLaunchKernel")
 
 
 @functools.cache

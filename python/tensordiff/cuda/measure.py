@@ -86,9 +86,10 @@ def _is_packed(kind: str, device: int) -> bool:
 def _is_sound(sums: Any, packed: bool) -> bool:
     """Whether all values were such as the fast kernel is made for."""
     if packed:
-        small = any(float(of_b) < _SMALL * float(of_a) for of_a, of_b in (
-            (sums["m2_a"], sums["m2_b"]), (abs(sums["mean_a"]) ** 2 + sums["m2_a"] / sums["count"],
-                                           abs(sums["mean_b"]) ** 2 + sums["m2_b"] / sums["count"])))
+        count = max(1.0, float(sums["count"]))
+        m2 = [float(sums[f"m2_{side}"]) / count for side in ("a", "b")]
+        power = [float(sums[f"mean_{side}"]) ** 2 + of_side for side, of_side in zip("ab", m2)]
+        small = m2[1] < _SMALL * m2[0] or power[1] < _SMALL * power[0]
         return bool(numpy.isfinite(sums["d_abs"])) and not small
     largest = max(abs(float(sums[side][end])) for side in ("a", "b") for end in ("min", "max"))
     return bool(numpy.isfinite(sums["d_abs"])) and largest < _LARGE

@@ -65,6 +65,7 @@ class Capture(Handler):
         self.errors: list[dict[str, Any]] = []
         self.tensors_written = 0
         self._include, self._exclude = _globs(include), _globs(exclude)
+        self._chosen: dict[str, bool] = {}  # By path, what the globs say.
         self._ids = Identities()
         self._observer = Observer(model, self, ops)
         self._trace = TraceWriter(self._observer)
@@ -133,12 +134,13 @@ class Capture(Handler):
             record["raised"] = True
             return
         record["out"] = self._describe(out)
+        if not self._selected(call.path):
+            return
         found = trees.tensors(out)
-        if found and self._selected(call.path):
-            base = call.label or "output"
-            for path, tensor in found:
-                name = base if len(found) == 1 else ".".join((base, *path))
-                self._keep(name, tensor)
+        base = call.label or "output"
+        for path, tensor in found:
+            name = base if len(found) == 1 else ".".join((base, *path))
+            self._keep(name, tensor)
 
     def writing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return ([self._describe(each) for each in args],
@@ -235,8 +237,12 @@ class Capture(Handler):
         return name if count == 0 else self._unique(f"{name}+{count}")
 
     def _selected(self, path: str) -> bool:
-        inside = not self._include or any(fnmatch.fnmatchcase(path, g) for g in self._include)
-        return inside and not any(fnmatch.fnmatchcase(path, glob) for glob in self._exclude)
+        known = self._chosen.get(path)
+        if known is None:
+            inside = not self._include or any(fnmatch.fnmatchcase(path, g) for g in self._include)
+            known = inside and not any(fnmatch.fnmatchcase(path, glob) for glob in self._exclude)
+            self._chosen[path] = known
+        return known
 
 
 def capture(model: torch.nn.Module, path: str | os.PathLike[str], *, include: Globs = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -65,6 +66,10 @@ class Invariance:
                  "samples do not depend on the batch" if self.batch_invariant
                  else "samples depend on the batch"]
         return "\n".join(["; ".join(first), *map(str, self.findings)])
+
+    def _repr_html_(self) -> str:
+        first, *rest = map(html.escape, str(self).split("\n"))
+        return f"<p><b>{first}</b></p><ul>{''.join(f'<li>{line}</li>' for line in rest)}</ul>"
 
 
 class _Results(Handler):

@@ -97,7 +97,7 @@ def _model(model: torch.nn.Module) -> dict[str, Any]:
     if config is not None:
         try:
             to_dict = getattr(config, "to_dict", None)
-            plain: Any = dict[str, Any](vars(config)) if to_dict is None else to_dict()
+            plain: Any = getattr(config, "__dict__", {}) if to_dict is None else to_dict()
             facts["config"] = json.loads(json.dumps(plain, default=str, allow_nan=False))
         except (TypeError, ValueError):
             facts["config"] = {}

@@ -141,10 +141,13 @@ bool hides_order(const Whole& a, const Whole& b, bool as_many_ranks) {
 bool turns_grid(const Whole& a, const Whole& b, const Plan& plan) {
   if ((a.regrouping & b.regrouping & regrouped::kGrid) == 0) return false;
   if (a.on_rank != b.on_rank || moves_axes(plan)) return false;
-  const auto is_concat = [](const Step& step) { return step.op == Op::concat; };
-  return !std::ranges::equal(a.steps | std::views::filter(is_concat),
-                             b.steps | std::views::filter(is_concat), {}, &Step::argument,
-                             &Step::argument);
+  const auto joins = [](const Whole& whole) {
+    std::vector<decltype(Step::argument)> axes;
+    for (const Step& step : whole.steps)
+      if (step.op == Op::concat) axes.push_back(step.argument);
+    return axes;
+  };
+  return joins(a) != joins(b);
 }
 
 void add_candidates(const Whole& a, const Whole& b, const AlignOptions& options,

@@ -23,6 +23,8 @@ class Datum {
   using Value = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string>;
 
   Datum() = default;
+  // A row of a list is written as plain values: {name, 3, 0.5}.
+  // NOLINTBEGIN(google-explicit-constructor)
   Datum(bool flag) : value(flag) {}
   Datum(double number) : value(number) {}
   Datum(std::string text) : value(std::move(text)) {}
@@ -36,6 +38,7 @@ class Datum {
   Datum(const std::optional<T>& maybe) {
     if (maybe) *this = Datum(*maybe);
   }
+  // NOLINTEND(google-explicit-constructor)
 
   bool operator==(const Datum&) const = default;
 

@@ -18,7 +18,7 @@ constexpr double kLargeChange = 0.5, kMediumChange = 0.1;  // ‖B − A‖ / �
 constexpr double kLossRise = 0.05;
 
 enum class Level { low, medium, high, critical };
-std::string_view name_of(Level level) {
+std::string_view level_word(Level level) {
   constexpr std::string_view kNames[] = {"low", "medium", "high", "critical"};
   return kNames[static_cast<std::size_t>(level)];
 }
@@ -85,11 +85,11 @@ void examine(const Study& study, Answer& answer) {
   for (const Problem& problem : study.b().problems)
     reasons.push_back({Level::medium, "a problem in the files of B", problem.message});
   std::ranges::stable_sort(reasons, std::greater(), &Reason::level);
-  answer.field("level", name_of(reasons.empty() ? Level::low : reasons[0].level));
+  answer.field("level", level_word(reasons.empty() ? Level::low : reasons[0].level));
   answer.field("reason", reasons.empty() ? "none" : reasons[0].reason);
   answer.field("reasons", reasons.size());
   Listing& list = answer.list("reasons_found", {"level", "reason", "evidence"});
-  for (const Reason& each : reasons) list.add({name_of(each.level), each.reason, each.evidence});
+  for (const Reason& each : reasons) list.add({level_word(each.level), each.reason, each.evidence});
 }
 
 }  // namespace

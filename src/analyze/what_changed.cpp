@@ -23,7 +23,7 @@ struct Group {
 };
 
 // All weights with one edit.
-struct Kind {
+struct EditKind {
   Edit edit = Edit::none;
   std::map<std::string, uint64_t> details;
   std::vector<const Row*> pairs;
@@ -49,7 +49,7 @@ std::string state_of(const Group& group) {
 }
 
 // "rank 16", "ranks 8 to 16", or the few texts that there are.
-std::string details_of(const Kind& kind) {
+std::string details_of(const EditKind& kind) {
   std::vector<std::pair<std::string, uint64_t>> order(kind.details.begin(), kind.details.end());
   std::ranges::stable_sort(order, std::greater(), &std::pair<std::string, uint64_t>::second);
   if (order.empty() || order[0].first.empty()) return "";
@@ -84,19 +84,19 @@ std::string frozen_layers(const std::vector<const Row*>& weights) {
   return ranges_text(frozen);
 }
 
-std::vector<Kind> kinds_of(const std::vector<const Row*>& weights,
-                           const std::vector<EditFound>& edits) {
-  std::map<Edit, Kind> kinds;
+std::vector<EditKind> kinds_of(const std::vector<const Row*>& weights,
+                               const std::vector<EditFound>& edits) {
+  std::map<Edit, EditKind> kinds;
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    Kind& kind = kinds[edits[i].edit];
+    EditKind& kind = kinds[edits[i].edit];
     kind.edit = edits[i].edit;
     kind.pairs.push_back(weights[i]);
     ++kind.details[edits[i].detail];
     kind.explained += edits[i].explained;
   }
-  std::vector<Kind> order;
+  std::vector<EditKind> order;
   for (auto& [edit, kind] : kinds) order.push_back(std::move(kind));
-  std::ranges::stable_sort(order, std::greater(), [](const Kind& kind) {
+  std::ranges::stable_sort(order, std::greater(), [](const EditKind& kind) {
     return kind.edit == Edit::none ? 0 : kind.pairs.size();
   });
   return order;
@@ -104,8 +104,8 @@ std::vector<Kind> kinds_of(const std::vector<const Row*>& weights,
 
 void add_kinds(const std::vector<const Row*>& weights, const std::vector<EditFound>& edits,
                Answer& answer) {
-  const std::vector<Kind> kinds = kinds_of(weights, edits);
-  const Kind& first = kinds[0];
+  const std::vector<EditKind> kinds = kinds_of(weights, edits);
+  const EditKind& first = kinds[0];
   uint64_t changed = 0;
   for (const EditFound& each : edits) changed += each.edit != Edit::none;
   const std::string detail = details_of(first);
@@ -123,7 +123,7 @@ void add_kinds(const std::vector<const Row*>& weights, const std::vector<EditFou
   if (changed > 0) answer.field("frozen_layers", frozen.empty() ? "none" : frozen);
   Listing& list =
       answer.list("edits", {"edit", "tensors", "detail", "layers", "update", "example"});
-  for (const Kind& kind : kinds)
+  for (const EditKind& kind : kinds)
     list.add({name_of(kind.edit), kind.pairs.size(), details_of(kind), layers_of(kind.pairs),
               relative_change(kind.pairs), kind.pairs[0]->a.name});
   if (first.edit == Edit::tuned)

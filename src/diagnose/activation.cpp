@@ -11,6 +11,7 @@ namespace tensordiff {
 namespace {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 constexpr ActivationFunction kFunctions[] = {
     {"GELU (tanh)",
@@ -29,10 +30,12 @@ constexpr ActivationFunction kFunctions[] = {
     {"hard swish", [](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; }},
     {"hard sigmoid", [](double x) { return std::clamp(x + 3, 0.0, 6.0) / 6; }},
     {"ELU", [](double x) { return x < 0 ? std::expm1(x) : x; }},
-    {"Mish", [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }},
-    {"softplus", [](double x) { return std::log1p(std::exp(x)); }},
+    {"Mish", [](double x) { return x * std::tanh(softplus(x)); }},
+    {"softplus", softplus},
     {"sigmoid", sigmoid},
     {"tanh", [](double x) { return std::tanh(x); }},
+    {"exp", [](double x) { return std::exp(x); }},
+    {"the absolute value", [](double x) { return std::abs(x); }},
     {"no activation", [](double x) { return x; }},
 };
 

@@ -73,22 +73,15 @@ Told explain(const Run& run, const Asked& asked, const Task& task) {
     explain_step(run, asked.options, asked.lone, *task.site, told);
   if (told.finding) return told;
   explain_by_rules(run, asked.options, task, told);
-  // What says where, and not what, is worth another look. Rows that are all the same are a shift of
-  // themselves, too.
+  // What says where, and not what, is worth another look.
   const std::string_view code = told.finding ? std::string_view(told.finding->code) : "";
-  const bool vague = code.empty() || code == diagnoses::operator_step.code ||
-                     code == diagnoses::region.code || code == diagnoses::token_shift.code;
+  const bool vague =
+      code.empty() || code == diagnoses::operator_step.code || code == diagnoses::region.code;
   if (!vague || !task.wanted(diagnoses::operator_step)) return told;
   Told again;
   explain_output(run, asked.options, asked.lone, *task.site, again);
   explain_subset(asked.lone, *task.site, again);
-  const auto one_row = [](const Parameter& p) {
-    const auto* text = std::get_if<std::string>(&p.value);
-    return p.name == "cause" && text && *text == "one_row";
-  };
-  const bool better = again.finding && (code != diagnoses::token_shift.code ||
-                                        std::ranges::any_of(again.finding->parameters, one_row));
-  if (better) told.finding = std::move(again.finding);
+  if (again.finding) told.finding = std::move(again.finding);
   std::ranges::move(again.trials, std::back_inserter(told.trials));
   return told;
 }

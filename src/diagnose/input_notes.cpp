@@ -22,7 +22,8 @@ std::string weights_note(const Insight& insight) {
 
 void note_mixed_kinds(const Catalog& a, const Catalog& b, std::vector<std::string>& notes) {
   const auto weights = [](const Catalog& side) {
-    return static_cast<std::size_t>(std::ranges::count_if(side.tensors, is_weight));
+    return static_cast<std::size_t>(std::ranges::count_if(
+        side.tensors, [](const Tensor& tensor) { return is_weight(tensor); }));
   };
   const auto layers = [](const Catalog& side) {
     return std::ranges::any_of(side.tensors,

@@ -18,7 +18,7 @@
 namespace tensordiff {
 namespace {
 
-constexpr double kElementsMax = 0.05;  // Share of scattered elements that is still "a few".
+constexpr double kScatteredMax = 0.05;  // Share of scattered elements that is still "a few".
 constexpr std::size_t kNamedMax = 3;   // Elements that a sentence gives the places of.
 
 enum class Along { sequences, rows, heads, features };
@@ -143,7 +143,7 @@ std::optional<Explanation> scattered(const Case& it) {
       outside += gap * gap;
   }
   if (where.empty() ||
-      static_cast<double>(where.size()) > kElementsMax * double(it.a.values.size()))
+      static_cast<double>(where.size()) > kScatteredMax * double(it.a.values.size()))
     return std::nullopt;
   Explanation result;
   result.after = std::sqrt(outside) / it.norm_a;

@@ -25,18 +25,18 @@ struct Overlap {
   bool wraps = false;      // The ends came round from the other end.
 };
 
-// Of every so many features.
-Overlap shifted_by(const Case& it, int64_t shift, uint64_t every) {
-  const auto tokens = static_cast<int64_t>(it.a.tokens);
+// What is left of `to` as the tokens of `of`, shifted; by every so many features.
+Overlap shifted_by(const Matrix& of, const Matrix& to, int64_t shift, uint64_t every) {
+  const auto tokens = static_cast<int64_t>(of.tokens);
   double gap = 0, all = 0, ends = 0, ends_all = 0;
-  for (uint64_t row = 0; row < it.a.rows(); ++row) {
+  for (uint64_t row = 0; row < of.rows(); ++row) {
     const int64_t token = static_cast<int64_t>(row) % tokens;
     const int64_t from = token - shift;
     const bool inside = from >= 0 && from < tokens;
     const int64_t source = static_cast<int64_t>(row) - token + (from + tokens) % tokens;
-    const auto from_a = it.a.row(static_cast<uint64_t>(source)), to_b = it.b.row(row);
-    for (uint64_t i = 0; i < it.a.features; i += every) {
-      const double x = from_a[i], y = to_b[i];
+    const auto before = of.row(static_cast<uint64_t>(source)), after = to.row(row);
+    for (uint64_t i = 0; i < of.features; i += every) {
+      const double x = before[i], y = after[i];
       if (!std::isfinite(x) || !std::isfinite(y)) continue;
       (inside ? gap : ends) += (y - x) * (y - x);
       (inside ? all : ends_all) += x * x;
@@ -65,11 +65,14 @@ std::optional<Explanation> examine(const Case& it) {
   for (int64_t size = 1; size <= kShiftMax; ++size) {
     if (it.a.tokens < static_cast<uint64_t>(size) + kTokensMin) break;
     for (const int64_t shift : {size, -size}) {
-      const double left = shifted_by(it, shift, every).left;
+      const double left = shifted_by(it.a, it.b, shift, every).left;
       if (left < least) least = left, best = shift;
     }
   }
-  const Overlap overlap = shifted_by(it, best, 1);
+  const Overlap overlap = shifted_by(it.a, it.b, best, 1);
+  // Where B's own tokens are as alike at that distance, as where one row stands for all, nothing
+  // shows that they were moved.
+  if (shifted_by(it.b, it.b, best, 1).left <= overlap.left) return std::nullopt;
   Explanation result;
   result.after = overlap.left;
   result.text = fmt::format("token t of B is token t {} {} of A{}", best > 0 ? "−" : "+",

@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::string_view kChunked = "__msgpack_chunked_array__";
 
-enum class Kind { nil, boolean, integer, real, text, binary, array, map, extension };
+enum class ItemKind { nil, boolean, integer, real, text, binary, array, map, extension };
 
 // The head of one value: what it is, and its number, length or count.
 struct Value {
-  Kind kind = Kind::nil;
+  ItemKind kind = ItemKind::nil;
   uint64_t count = 0;   // Bytes of a string, items of an array, pairs of a map.
   int64_t integer = 0;  // Also of a boolean.
   double real = 0;
@@ -64,7 +64,7 @@ class MsgpackReader {
 
   Result<Catalog> read() {
     const Value root = TRY(next());
-    if (root.kind != Kind::map) return Error("not a map of tensors");
+    if (root.kind != ItemKind::map) return Error("not a map of tensors");
     TRY(read_map(root.count, "", 0).in(fmt::format("byte {}", cursor_.position())));
     if (!cursor_.at_end())
       return Error("byte {}: the map ends here, but {} bytes follow it", cursor_.position(),
@@ -74,7 +74,7 @@ class MsgpackReader {
   }
 
  private:
-  Result<Value> sized(Kind kind, uint64_t count, uint64_t bytes_each) {
+  Result<Value> sized(ItemKind kind, uint64_t count, uint64_t bytes_each) {
     if (!cursor_.ok() || count > cursor_.remaining() / bytes_each)
       return Error("{} of something, but {} bytes are left", count, cursor_.remaining());
     Value value;
@@ -89,14 +89,14 @@ class MsgpackReader {
 
   Value number(int64_t integer) {
     Value value;
-    value.kind = Kind::integer;
+    value.kind = ItemKind::integer;
     value.integer = integer;
     return value;
   }
 
   Result<Value> extension(uint64_t count) {
     const auto type = static_cast<int8_t>(cursor_.u8());
-    Value value = TRY(sized(Kind::extension, count, 1));
+    Value value = TRY(sized(ItemKind::extension, count, 1));
     value.extension = type;
     return value;
   }
@@ -106,16 +106,16 @@ class MsgpackReader {
     if (cursor_.at_end()) return Error("the file ends where a value belongs");
     const uint8_t code = cursor_.u8();
     if (code < 0x80) return number(code);
-    if (code < 0x90) return sized(Kind::map, code & 15, 2);
-    if (code < 0xa0) return sized(Kind::array, code & 15, 1);
-    if (code < 0xc0) return sized(Kind::text, code & 31, 1);
+    if (code < 0x90) return sized(ItemKind::map, code & 15, 2);
+    if (code < 0xa0) return sized(ItemKind::array, code & 15, 1);
+    if (code < 0xc0) return sized(ItemKind::text, code & 31, 1);
     if (code >= 0xe0) return number(static_cast<int8_t>(code));
-    if (code >= 0xc4 && code <= 0xc6) return sized(Kind::binary, length(1 << (code - 0xc4)), 1);
+    if (code >= 0xc4 && code <= 0xc6) return sized(ItemKind::binary, length(1 << (code - 0xc4)), 1);
     if (code >= 0xc7 && code <= 0xc9) return extension(length(1 << (code - 0xc7)));
     if (code >= 0xd4 && code <= 0xd8) return extension(uint64_t{1} << (code - 0xd4));
-    if (code >= 0xd9 && code <= 0xdb) return sized(Kind::text, length(1 << (code - 0xd9)), 1);
-    if (code >= 0xdc && code <= 0xdd) return sized(Kind::array, length(2 << (code - 0xdc)), 1);
-    if (code >= 0xde && code <= 0xdf) return sized(Kind::map, length(2 << (code - 0xde)), 2);
+    if (code >= 0xd9 && code <= 0xdb) return sized(ItemKind::text, length(1 << (code - 0xd9)), 1);
+    if (code >= 0xdc && code <= 0xdd) return sized(ItemKind::array, length(2 << (code - 0xdc)), 1);
+    if (code >= 0xde && code <= 0xdf) return sized(ItemKind::map, length(2 << (code - 0xde)), 2);
     return plain(code);
   }
 
@@ -126,12 +126,12 @@ class MsgpackReader {
         return value;
       case 0xc2:
       case 0xc3:
-        value.kind = Kind::boolean;
+        value.kind = ItemKind::boolean;
         value.integer = code - 0xc2;
         break;
       case 0xca:
       case 0xcb:
-        value.kind = Kind::real;
+        value.kind = ItemKind::real;
         value.real = code == 0xca ? static_cast<double>(cursor_.f32()) : cursor_.f64();
         break;
       case 0xcc:
@@ -165,8 +165,8 @@ class MsgpackReader {
 
   Result<std::string> key() {
     const Value value = TRY(next());
-    if (value.kind == Kind::integer) return std::to_string(value.integer);
-    if (value.kind != Kind::text && value.kind != Kind::binary)
+    if (value.kind == ItemKind::integer) return std::to_string(value.integer);
+    if (value.kind != ItemKind::text && value.kind != ItemKind::binary)
       return Error("a key that is no text");
     return std::string(as_text(take(value.count).view));
   }
@@ -187,28 +187,28 @@ class MsgpackReader {
       return limit_hit("name", fmt::format("a name of more than {} bytes", limits_.name_bytes_max));
     const Value value = TRY(next());
     switch (value.kind) {
-      case Kind::map:
+      case ItemKind::map:
         return read_map(value.count, path, depth);
-      case Kind::array:
+      case ItemKind::array:
         for (uint64_t i = 0; i < value.count; ++i)
           TRY(read_value(fmt::format("{}.{}", path, i), depth + 1));
         return {};
-      case Kind::extension:
+      case ItemKind::extension:
         return add(path, read_array(value.extension, take(value.count)));
-      case Kind::text:
-      case Kind::binary:
+      case ItemKind::text:
+      case ItemKind::binary:
         take(value.count);
         return {};
-      case Kind::integer:
-      case Kind::boolean: {
+      case ItemKind::integer:
+      case ItemKind::boolean: {
         const auto* bytes = reinterpret_cast<const char*>(&value.integer);
         return add(path, contiguous_view(DType::i64, {}, ByteSource(bytes_of({bytes, 8}))));
       }
-      case Kind::real: {
+      case ItemKind::real: {
         const auto* bytes = reinterpret_cast<const char*>(&value.real);
         return add(path, contiguous_view(DType::f64, {}, ByteSource(bytes_of({bytes, 8}))));
       }
-      case Kind::nil:
+      case ItemKind::nil:
         return {};
     }
     return {};
@@ -218,20 +218,22 @@ class MsgpackReader {
   Result<View> read_array(int8_t extension, const Bytes& bytes) const {
     MsgpackReader inside(bytes, limits_);
     const Value head = TRY(inside.next());
-    if (extension == 2 && head.kind == Kind::array && head.count == 2) {
+    if (extension == 2 && head.kind == ItemKind::array && head.count == 2) {
       const Value re = TRY(inside.next()), im = TRY(inside.next());
       const double both[2] = {re.real, im.real};
       const auto* memory = reinterpret_cast<const char*>(both);
       return contiguous_view(DType::c128, {}, ByteSource(bytes_of({memory, sizeof(both)})));
     }
     if (extension != 1 && extension != 3) return Error("extension type {} is not known", extension);
-    if (head.kind != Kind::array || head.count != 3) return Error("not a shape, a type and bytes");
+    if (head.kind != ItemKind::array || head.count != 3)
+      return Error("not a shape, a type and bytes");
     Shape shape = TRY(inside.shape());
     const std::string name = TRY(inside.key());
     const std::optional<DType> dtype = dtype_of(name);
     if (!dtype) return Error("element type '{}' is not supported", printable(name));
     const Value data = TRY(inside.next());
-    if (data.kind != Kind::binary && data.kind != Kind::text) return Error("no bytes in it");
+    if (data.kind != ItemKind::binary && data.kind != ItemKind::text)
+      return Error("no bytes in it");
     const std::optional<uint64_t> count = element_count(shape);
     if (!count || *count * item_bytes(*dtype) != data.count)
       return Error("{} bytes stored, but its shape {} of {} needs others", data.count,
@@ -244,14 +246,16 @@ class MsgpackReader {
   // A list of sizes, or a map of "0", "1" ...
   Result<Shape> shape() {
     const Value list = TRY(next());
-    if (list.kind != Kind::array && list.kind != Kind::map) return Error("a shape that is no list");
+    if (list.kind != ItemKind::array && list.kind != ItemKind::map)
+      return Error("a shape that is no list");
     if (list.count > kRankMax) return Error("{} axes, at most {} are read", list.count, kRankMax);
     Shape sizes;
     for (uint64_t i = 0; i < list.count; ++i) {
-      if (list.kind == Kind::map && TRY(key()) != std::to_string(i))
+      if (list.kind == ItemKind::map && TRY(key()) != std::to_string(i))
         return Error("the sizes are not in order");
       const Value size = TRY(next());
-      if (size.kind != Kind::integer || size.integer < 0) return Error("a size that is no count");
+      if (size.kind != ItemKind::integer || size.integer < 0)
+        return Error("a size that is no count");
       sizes.push_back(static_cast<uint64_t>(size.integer));
     }
     return sizes;
@@ -289,13 +293,14 @@ class MsgpackReader {
 
   Result<std::vector<View>> read_chunks() {
     const Value list = TRY(next());
-    if (list.kind != Kind::map && list.kind != Kind::array) return Error("chunks that are no list");
+    if (list.kind != ItemKind::map && list.kind != ItemKind::array)
+      return Error("chunks that are no list");
     std::vector<View> chunks;
     for (uint64_t i = 0; i < list.count; ++i) {
-      if (list.kind == Kind::map && TRY(key()) != std::to_string(i))
+      if (list.kind == ItemKind::map && TRY(key()) != std::to_string(i))
         return Error("the chunks are not in order");
       const Value chunk = TRY(next());
-      if (chunk.kind != Kind::extension) return Error("a chunk that is no array");
+      if (chunk.kind != ItemKind::extension) return Error("a chunk that is no array");
       chunks.push_back(TRY(read_array(chunk.extension, take(chunk.count))));
     }
     return chunks;

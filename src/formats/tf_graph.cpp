@@ -18,7 +18,7 @@
 namespace tensordiff {
 namespace {
 
-enum class Kind { none, saved_model, meta_graph, graph };
+enum class GraphKind { none, saved_model, meta_graph, graph };
 
 bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
 
@@ -55,27 +55,27 @@ bool looks_like_meta_graph(ByteView message) {
   return reader.finish().ok() && graph;
 }
 
-Kind kind_of(ByteView file) {
-  if (looks_like_graph(file)) return Kind::graph;
-  if (looks_like_meta_graph(file)) return Kind::meta_graph;
+GraphKind kind_of(ByteView file) {
+  if (looks_like_graph(file)) return GraphKind::graph;
+  if (looks_like_meta_graph(file)) return GraphKind::meta_graph;
   bool version = false, meta = false;
   ProtoReader reader(file);
   while (const auto field = reader.next()) {
     if (field->is_varint(1)) version = true;
     if (field->is_bytes(2)) meta = meta || looks_like_meta_graph(field->bytes);
-    if (field->number > 2) return Kind::none;
+    if (field->number > 2) return GraphKind::none;
   }
-  return reader.finish().ok() && version && meta ? Kind::saved_model : Kind::none;
+  return reader.finish().ok() && version && meta ? GraphKind::saved_model : GraphKind::none;
 }
 
 class Walk {
  public:
   Walk(const Input& input, const Bytes& file) : input_(input), file_(file) {}
 
-  Result<Catalog> walk(Kind kind) {
-    if (kind == Kind::saved_model) TRY(saved_model());
-    if (kind == Kind::meta_graph) TRY(meta_graph(file_.view, ""));
-    if (kind == Kind::graph) TRY(graph(file_.view, ""));
+  Result<Catalog> walk(GraphKind kind) {
+    if (kind == GraphKind::saved_model) TRY(saved_model());
+    if (kind == GraphKind::meta_graph) TRY(meta_graph(file_.view, ""));
+    if (kind == GraphKind::graph) TRY(graph(file_.view, ""));
     make_names_unique(catalog_);
     return std::move(catalog_);
   }
@@ -205,12 +205,12 @@ class Walk {
   Catalog catalog_;
 };
 
-bool recognises(const Bytes& file) { return kind_of(file.view) != Kind::none; }
+bool recognises(const Bytes& file) { return kind_of(file.view) != GraphKind::none; }
 
 Result<Catalog> open(const Input& input) {
   const Bytes file = TRY(input.source.open());
-  const Kind kind = kind_of(file.view);
-  if (kind == Kind::none) return Error("no graph: neither a SavedModel nor a GraphDef");
+  const GraphKind kind = kind_of(file.view);
+  if (kind == GraphKind::none) return Error("no graph: neither a SavedModel nor a GraphDef");
   return Walk(input, file).walk(kind);
 }
 

@@ -13,11 +13,11 @@ namespace tensordiff {
 namespace {
 
 constexpr uint64_t kElementsMin = 256;      // Smaller ones may be equal by their initialisation.
-constexpr uint64_t kElementsMax = 1 << 26;  // Larger ones are not read just to find a copy.
+constexpr uint64_t kReadMax = 1 << 26;  // Larger ones are not read just to find a copy.
 
 bool is_copy(const Tensor& one, const Tensor& other) {
-  const Signature of_one = signature_of(one, kElementsMax);
-  if (!of_one.varied || distance(of_one, signature_of(other, kElementsMax)) != 0) return false;
+  const Signature of_one = signature_of(one, kReadMax);
+  if (!of_one.varied || distance(of_one, signature_of(other, kReadMax)) != 0) return false;
   return distance_in_detail(one, other, of_one) == 0;
 }
 

@@ -21,7 +21,7 @@ namespace tensordiff {
 namespace {
 
 constexpr uint64_t kElementsMin = 64;       // Fewer numbers agree by chance.
-constexpr uint64_t kElementsMax = 1 << 24;  // Larger ones are not read just to find a partner.
+constexpr uint64_t kReadMax = 1 << 24;  // Larger ones are not read just to find a partner.
 constexpr std::size_t kTensorsMax = 2'000;  // Of one side; more would take too long.
 constexpr uint64_t kGroupsMax = 256;
 // In standard errors. Two parts of one distribution come so near to the wrong tensor about once in
@@ -54,7 +54,7 @@ BySize signatures_of(const FreeSide& side) {
     const Tensor& tensor = side.catalog.tensors[side.free[i]];
     parts[i].tensor = side.free[i];
     if (tensor.elements() >= kElementsMin && tensor.shards.empty())
-      parts[i].signature = signature_of(tensor, kElementsMax);
+      parts[i].signature = signature_of(tensor, kReadMax);
   });
   BySize result;
   for (const PartSignature& part : parts)
@@ -130,7 +130,7 @@ class Cutting {
 std::vector<std::size_t> parts_in(const Tensor& whole, const BySize& parts) {
   const uint64_t count = whole.elements();
   const bool readable = whole.fault.empty() && whole.shards.empty();
-  if (!readable || count < 2 * kElementsMin || count > kElementsMax) return {};
+  if (!readable || count < 2 * kElementsMin || count > kReadMax) return {};
   if (parts.empty() || parts.begin()->first > count / 2) return {};
   for (std::size_t axis = 0; axis < whole.view.shape.size(); ++axis) {
     if (whole.view.shape[axis] < 2) continue;

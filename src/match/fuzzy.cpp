@@ -18,7 +18,7 @@ namespace {
 // meant is not clear in any case.
 constexpr std::size_t kLooksMax = 1 << 22;
 constexpr std::size_t kLooksMin = 64;
-constexpr uint64_t kElementsMax = 1 << 24;  // Larger ones are not read just to confirm a name.
+constexpr uint64_t kReadMax = 1 << 24;  // Larger ones are not read just to confirm a name.
 constexpr double kNear = 0.3;               // In standard errors, as for pairing by values.
 
 struct Group {
@@ -79,10 +79,10 @@ class GroupPairing {
     if (!results || one.known == other.known || !input_.options.read_values) return true;
     const Tensor& of_a = input_.a.tensors[a];
     const Tensor& of_b = input_.b.tensors[b];
-    const Signature signature = signature_of(of_a, kElementsMax);
+    const Signature signature = signature_of(of_a, kReadMax);
     if (signature.elements == 0) return true;
     if (of_a.elements() != of_b.elements()) return false;  // Parts on ranks: nothing confirms it.
-    return distance(signature, signature_of(of_b, kElementsMax)) <= kNear &&
+    return distance(signature, signature_of(of_b, kReadMax)) <= kNear &&
            distance_in_detail(of_a, of_b, signature) <= kNear;
   }
   bool clear(const Likeliest& found) const {

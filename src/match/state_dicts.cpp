@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kTensorsMin = 3;      // That two state dicts share.
 constexpr std::size_t kLooks = 24;          // Tensors whose values are looked at.
-constexpr uint64_t kElementsMax = 1 << 20;  // Of one of these.
+constexpr uint64_t kReadMax = 1 << 20;  // Of one of these.
 constexpr double kClearly = 0.5;            // How much nearer the nearest is than the next.
 
 // One of them: its tensors by what is left of their names.
@@ -82,7 +82,7 @@ class Others {
     std::size_t looks = 0;
     for (auto at = first; at != last && looks < kLooks * 8; ++at, ++looks) {
       auto [found, is_new] = known_.try_emplace(at->second);
-      if (is_new) found->second = signature_of(catalog_.tensors[at->second], kElementsMax);
+      if (is_new) found->second = signature_of(catalog_.tensors[at->second], kReadMax);
       best = std::min(best, distance(signature, found->second));
     }
     return best;
@@ -100,7 +100,7 @@ double distance_of(const Catalog& catalog, const StateDict& dict, Others& others
   std::size_t looks = 0;
   for (const auto& [rest, tensor] : dict.tensors) {
     if (looks == kLooks) break;
-    const Signature signature = signature_of(catalog.tensors[tensor], kElementsMax);
+    const Signature signature = signature_of(catalog.tensors[tensor], kReadMax);
     if (!signature.varied) continue;
     sum += others.nearest(signature);
     ++looks;

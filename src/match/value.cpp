@@ -22,7 +22,7 @@ namespace tensordiff {
 namespace {
 
 constexpr uint64_t kElementsMin = 8;         // A few numbers agree by chance.
-constexpr uint64_t kElementsMax = 1 << 24;   // Larger ones are not read just to find a partner.
+constexpr uint64_t kReadMax = 1 << 24;   // Larger ones are not read just to find a partner.
 constexpr std::size_t kTensorsMax = 20'000;  // On one side; more would take too long to read.
 // In standard errors: rounding to bf16 in every layer stays below a tenth of one.
 constexpr double kNear = 0.3;
@@ -38,7 +38,7 @@ Signatures signatures_of(const Catalog& catalog, const std::vector<std::size_t>&
   Signatures result(free.size());
   for_each_index(free.size(), [&](std::size_t i) {
     const Tensor& tensor = catalog.tensors[free[i]];
-    if (tensor.elements() >= kElementsMin) result[i] = signature_of(tensor, kElementsMax);
+    if (tensor.elements() >= kElementsMin) result[i] = signature_of(tensor, kReadMax);
   });
   std::set<std::pair<uint64_t, std::array<double, 5>>> seen;
   for (Signature& each : result)
@@ -115,7 +115,7 @@ ByShape fingerprints_of(const Catalog& catalog, const std::vector<std::size_t>& 
   const auto may_be = [&](std::size_t i) {
     const Tensor& tensor = catalog.tensors[left[i]];
     return tensor.shards.empty() && tensor.view.shape.size() == 1 &&
-           tensor.elements() >= kElementsMin && tensor.elements() <= kElementsMax;
+           tensor.elements() >= kElementsMin && tensor.elements() <= kReadMax;
   };
   for_each_index(left.size(), [&](std::size_t i) {
     if (may_be(i)) prints[i] = fingerprint_of(catalog.tensors[left[i]]);

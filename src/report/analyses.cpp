@@ -36,13 +36,13 @@ void write_list(JsonWriter& json, const Listing& list) {
   if (list.rows_in_all > list.rows.size()) json.member(list.name + "_in_all", list.rows_in_all);
 }
 
-std::string_view name_of(Chart::Kind kind) {
+std::string_view chart_word(Chart::Kind kind) {
   constexpr std::string_view kNames[] = {"bars", "line", "heat_map"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
 void write_chart(JsonWriter& json, const Chart& chart) {
-  json.key(chart.name).begin_object().member("kind", name_of(chart.kind));
+  json.key(chart.name).begin_object().member("kind", chart_word(chart.kind));
   json.member("title", chart.title).member("x", chart.x).member("y", chart.y);
   json.key("values").begin_array();
   for (std::size_t row = 0; row < chart.y.size(); ++row) {

@@ -27,7 +27,7 @@ inline Stats nonfinite_stats(uint64_t nan, uint64_t inf) {
   return stats;
 }
 
-inline PairRow sample_pair(std::size_t index, std::string name, Status status) {
+inline PairRow sample_pair(std::size_t index, const std::string& name, Status status) {
   PairRow row;
   row.index = index;
   row.a = {name, DType::f32, {2, 3}, ""};
@@ -53,9 +53,9 @@ inline PairRow sample_pair(std::size_t index, std::string name, Status status) {
 }
 
 // A pair that was not compared, and why.
-inline PairRow sample_failure(std::size_t index, std::string name, Status status,
+inline PairRow sample_failure(std::size_t index, const std::string& name, Status status,
                               std::string message) {
-  PairRow row = sample_pair(index, std::move(name), status);
+  PairRow row = sample_pair(index, name, status);
   row.shape = {};
   row.comparison = {};
   row.comparison.status = status;

@@ -132,44 +132,44 @@ template <class V>
 struct TypeOf;
 template <class V>
 requires(std::same_as<V, bool>) struct TypeOf<V> {
-  static constexpr Type value{Kind::flag};
+  static constexpr Type kType{Kind::flag};
 };
 template <std::integral V>
 requires(!std::same_as<V, bool>) struct TypeOf<V> {
-  static constexpr Type value{std::is_signed_v<V> ? Kind::integer : Kind::count};
+  static constexpr Type kType{std::is_signed_v<V> ? Kind::integer : Kind::count};
 };
 template <>
 struct TypeOf<double> {
-  static constexpr Type value{Kind::number};
+  static constexpr Type kType{Kind::number};
 };
 template <class V>
 requires std::convertible_to<V, std::string_view>
 struct TypeOf<V> {
-  static constexpr Type value{Kind::text};
+  static constexpr Type kType{Kind::text};
 };
 template <>
 struct TypeOf<MaybeText> {
-  static constexpr Type value{Kind::text, true};
+  static constexpr Type kType{Kind::text, true};
 };
 template <>
 struct TypeOf<std::vector<uint64_t>> {
-  static constexpr Type value{Kind::counts};
+  static constexpr Type kType{Kind::counts};
 };
 template <>
 struct TypeOf<std::span<const uint64_t>> : TypeOf<std::vector<uint64_t>> {};
 template <>
 struct TypeOf<std::vector<double>> {
-  static constexpr Type value{Kind::numbers};
+  static constexpr Type kType{Kind::numbers};
 };
 template <>
 struct TypeOf<std::span<const double>> : TypeOf<std::vector<double>> {};
 template <>
 struct TypeOf<std::vector<std::string>> {
-  static constexpr Type value{Kind::texts};
+  static constexpr Type kType{Kind::texts};
 };
 template <class V>
 struct TypeOf<std::optional<V>> {
-  static constexpr Type value{TypeOf<V>::value.kind, true};
+  static constexpr Type kType{TypeOf<V>::kType.kind, true};
 };
 
 // What a getter is of: a member of T, or a function of a const T&.
@@ -193,7 +193,7 @@ using ValueOf = std::remove_cvref_t<std::invoke_result_t<decltype(Get), const Ow
 // T is named where the member is of a base of it.
 template <auto Get, class T = OwnerOf<Get>>
 constexpr Field<T> field(std::string_view name, std::string_view about) {
-  Field<T> row{{name, about, TypeOf<ValueOf<Get>>::value}};
+  Field<T> row{{name, about, TypeOf<ValueOf<Get>>::kType}};
   row.cell = [](const T& from) { return as_cell(std::invoke(Get, from)); };
   return row;
 }

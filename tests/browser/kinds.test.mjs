@@ -55,7 +55,7 @@ test('the axes of a pair are said by hand, and it is compared so', async (t) => 
   await finished(page);
   await page.locator('.badge.bad').waitFor();
   await page.getByRole('button', { name: 'Name the axes' }).click();
-  await page.getByLabel('Axes of a and b').fill('i j -> j i');
+  await page.getByLabel('Axes of A and B').fill('i j -> j i');
   await page.keyboard.press('Enter');
   await page.locator('.step', { hasText: 'permute' }).waitFor();
   await page.locator('.ph .badge.ok').waitFor();

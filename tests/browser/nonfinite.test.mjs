@@ -61,5 +61,5 @@ test('a note is typed where it belongs', async (t) => {
   assert.equal(await page.getByLabel('Note', { exact: true }).inputValue(), 'jump');
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Name the axes' }).click();
-  assert.equal(await page.getByLabel('Axes of a and b').evaluate((box) => box === document.activeElement), true);
+  assert.equal(await page.getByLabel('Axes of A and B').evaluate((box) => box === document.activeElement), true);
 });

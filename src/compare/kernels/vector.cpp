@@ -227,6 +227,7 @@ std::size_t moments_tile(const T* values, const T* twin, std::size_t count, Mome
   const hn::RebindToUnsigned<decltype(d)> bits;
   const F64 f64;
   const std::size_t lanes = hn::Lanes(d);
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be double, and then there is one.
   constexpr std::size_t kHalves = HWY_TARGET == HWY_SCALAR ? 1 : sizeof(double) / sizeof(T);
   const double first = values[0];
   const Vec pivot = hn::Set(f64, first);
@@ -310,7 +311,7 @@ HWY_AFTER_NAMESPACE();
 // Highway's library measures the resolution of its timer whenever a program starts, which takes
 // milliseconds, for a benchmark that is not used here. The name found first wins, so this does.
 namespace hwy::platform {
-HWY_DLLEXPORT uint64_t TimerResolution() { return 1; }
+HWY_DLLEXPORT uint64_t TimerResolution() { return 1; }  // NOLINT(readability-identifier-naming)
 }  // namespace hwy::platform
 
 namespace tensordiff::kernels {

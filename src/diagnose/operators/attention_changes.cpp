@@ -78,6 +78,8 @@ void Attention::change_padding(std::vector<Change>& changes) const {
     other.seen.clear();
     add(other, "B attends to padding that A masks", 1);
     for (const auto& [first, last] : form_.seen) other.uncounted.push_back(first);
+    // Positions are counted from the first token that is seen. Where padding gets none of its own,
+    // transformers' generate() gives it 1, and engines that clamp the count give it 0.
     for (const double at : {0.0, 1.0}) {
       other.padding_at = at;
       if (form_.rope.base > 0) add(other, "B attends to padding that A masks", 2);

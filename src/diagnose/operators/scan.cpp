@@ -12,20 +12,8 @@ namespace {
 
 constexpr uint64_t kFunctionsMax = uint64_t{1} << 24;  // Tokens times channels times states.
 
-double softplus(double x) { return x > 30 ? x : std::log1p(std::exp(x)); }
-
-// Of step sizes and of A_log: what models have, and what is left where it is forgotten.
-constexpr std::size_t kSoftplus = 0, kExp = 3;
-constexpr ActivationFunction kFunctions[] = {
-    {"softplus", softplus},
-    {"no function at all", [](double x) { return x; }},
-    {"the absolute value", [](double x) { return std::abs(x); }},
-    {"exp", [](double x) { return std::exp(x); }},
-    {"ReLU", [](double x) { return std::max(x, 0.0); }},
-};
-
-const ActivationFunction& silu() {
-  return *std::ranges::find(activation_functions(), "SiLU", &ActivationFunction::name);
+const ActivationFunction& function(std::string_view name) {
+  return *std::ranges::find(activation_functions(), name, &ActivationFunction::name);
 }
 
 std::string parent_of(const std::string& path) {
@@ -83,7 +71,7 @@ std::vector<Change> Scan::changes(const Context& context) const {
     changes.push_back({std::make_shared<Scan>(extents_, form, inputs_), "operator", std::move(text),
                        std::move(cause), Family::parameter, 3});
   };
-  for (const ActivationFunction& other : kFunctions) {
+  for (const ActivationFunction& other : activation_functions()) {
     ScanForm form = form_;
     form.step = &other;
     if (form_.step != &other)
@@ -107,7 +95,7 @@ std::vector<Change> Scan::changes(const Context& context) const {
   form.skip = !form_.skip;
   add(form, form_.skip ? "B leaves out D · x, which goes around the scan" : "B adds D · x",
       "skip_missing");
-  for (const ActivationFunction& other : kFunctions) {
+  for (const ActivationFunction& other : activation_functions()) {
     form = form_;
     form.decay = &other;
     if (form_.decay != &other)
@@ -163,8 +151,8 @@ bool try_scan(Around& around, const Extents& rows, uint64_t features) {
   if (!a_log || a_log->shape.size() != 2 || a_log->shape[0] != features || d.size() != features ||
       rows.rows_by_axis.size() != 2)
     return false;
-  ScanForm form{a_log->shape[1], read_vector(a_log), d, &kFunctions[kSoftplus], &silu()};
-  form.decay = &kFunctions[kExp];
+  ScanForm form{a_log->shape[1], read_vector(a_log), d, &function("softplus"), &function("SiLU")};
+  form.decay = &function("exp");
   if (form.a_log.empty()) return false;
   const Extents extents{rows.rows_by_axis, features, Layout::tokens};
   const std::vector<OperatorPtr> wide = of_width(context, scope, rows, features);
@@ -178,7 +166,7 @@ bool try_scan(Around& around, const Extents& rows, uint64_t features) {
         continue;
       for (const OperatorPtr& step : wide)
         for (const OperatorPtr& x : wide) {
-          const OperatorPtr in = std::make_shared<Map>(silu(), x);
+          const OperatorPtr in = std::make_shared<Map>(function("SiLU"), x);
           if (x != step && around.accept(std::make_shared<Scan>(extents, form,
                                                                 Scan::Inputs{in, step, mix, gate})))
             return true;

@@ -121,11 +121,11 @@ export function List1D({ pair }: { pair: Pair }) {
               (side) =>
                 pair[side] && (
                   <th key={side} scope="col">
-                    <SideMark side={side} small /> {side}
+                    <SideMark side={side} small />
                   </th>
                 ),
             )}
-            {got?.values.d && <th scope="col">b − a</th>}
+            {got?.values.d && <th scope="col">B − A</th>}
             {got?.values.d && <th scope="col">|Δ| / tol</th>}
           </tr>
         </thead>

@@ -77,7 +77,7 @@ function Lines({ found, pair }: { found: Element; pair: Pair }) {
       {side('b')}
       {found.a && found.b && (
         <>
-          <dt>b − a</dt>
+          <dt>B − A</dt>
           <dd>{num(found.diff, 6)}</dd>
           <dd>{parts.join(', ')}</dd>
           <dt>tol</dt>

@@ -113,7 +113,6 @@ function ValueMap({
     <div class={`card map-${side}`}>
       <div class="hd">
         <SideMark side={blink ? other : shown} small />
-        <b class="hide-s">{blink ? other : side}</b>
         <span class="t3 hide-s">value</span>
         {side === 'a' && (
           <fieldset class="seg only-s plain" aria-label="Tensor shown">
@@ -124,13 +123,13 @@ function ValueMap({
                 aria-pressed={shown === each}
                 onClick={() => onShow(each)}
               >
-                {each}
+                {each.toUpperCase()}
               </button>
             ))}
           </fieldset>
         )}
         <span class="sp" />
-        <span class="t3 m hide-s clip">{side === 'a' ? zoomText() : 'range linked to a'}</span>
+        <span class="t3 m hide-s clip">{side === 'a' ? zoomText() : 'range linked to A'}</span>
       </div>
       <HeatMap
         name={shown}

@@ -146,7 +146,7 @@ export function Differences({ pair, lead }: { pair: Pair; lead?: ComponentChildr
     <div class="card hist">
       <div class="hd">
         {lead ?? <b>{isDiff ? 'Differences' : 'Spread'}</b>}
-        <span class="t3">{isDiff ? '|b − a|' : of}, log count</span>
+        <span class="t3">{isDiff ? '|B − A|' : of.toUpperCase()}, log count</span>
         <span class="sp" />
         <span class="t3 num clip" title={tail.join(', ')}>
           {tail.join(', ')}

@@ -38,7 +38,7 @@ export function LayoutEditor({ pair, onClose }: { pair: Pair; onClose: () => voi
       <input
         ref={box}
         class="ibox"
-        aria-label="Axes of a and b"
+        aria-label="Axes of A and B"
         placeholder={example}
         spellcheck={false}
         defaultValue={pair.dims ?? example}
@@ -60,7 +60,7 @@ export function LayoutEditor({ pair, onClose }: { pair: Pair; onClose: () => voi
           Cancel
         </button>
         <span class="t3 hide-s">
-          The axes of a, an arrow, those of b: one name for what belongs together, (h d) for one
+          The axes of A, an arrow, those of B: one name for what belongs together, (h d) for one
           axis that merges two, 1 for an axis of size 1
         </span>
       </span>

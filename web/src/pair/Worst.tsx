@@ -24,8 +24,8 @@ function WorstTable({ hits }: { hits: Hit[] }) {
       <thead>
         <tr>
           <th scope="col">index</th>
-          <th scope="col">a</th>
-          <th scope="col">b</th>
+          <th scope="col">A</th>
+          <th scope="col">B</th>
           <th scope="col">|Δ|</th>
         </tr>
       </thead>

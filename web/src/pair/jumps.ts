@@ -90,7 +90,7 @@ export async function copyValue() {
   try {
     const found = samePlace(here?.at, at) ? here! : await api.element(session.id, pair, at);
     const values = [found.a?.text, found.b?.text].filter((text) => text !== undefined);
-    copy(values.join('\t'), 'the values of a and b');
+    copy(values.join('\t'), 'the values of A and B');
   } catch (error) {
     failed(error);
   }

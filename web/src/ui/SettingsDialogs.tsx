@@ -30,7 +30,7 @@ export function ToleranceDialog() {
   return (
     <Dialog title="Tolerance">
       <p class="t2">
-        An element is beyond tolerance where |b − a| &gt; atol + rtol · |a|. Left empty, both follow
+        An element is beyond tolerance where |B − A| &gt; atol + rtol · |A|. Left empty, both follow
         from the two types of a pair.
       </p>
       <form

@@ -28,6 +28,9 @@ DTYPES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_
           "uint64", "uint32", "uint16", "uint8", "bool", "complex64", "complex128")
 MIXED = (("float32", "bfloat16"), ("bfloat16", "float16"), ("float64", "float32"),
          ("float32", "int32"), ("complex64", "float32"))
+# Threads of a block, blocks of a multiprocessor, vectors ahead, copies of the loop's body.
+VARIANTS = [(512, 1, 4, 1), (512, 1, 4, 2), (512, 1, 4, 4), (512, 1, 3, 3), (640, 1, 4, 4),
+            (256, 2, 4, 2), (384, 1, 4, 2)]
 SIZES = (1, 31, 255, 256, 257, 1000, 4096, 65536 + 7, 1_000_003)
 
 
@@ -208,6 +211,8 @@ def seconds(work, times: int = 20) -> float:
     work()
     least = math.inf
     for _ in range(times):
+        # Keeps the device busy until all is asked for: Python's own time is in call_gb_s.
+        torch.cuda._sleep(1 << 20)
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         work()
@@ -232,18 +237,16 @@ def speed(dtype: torch.dtype, variants: bool) -> dict[str, float]:
     del out
     result = {"bytes": moved, "copy_gb_s": moved / copy / 1e9}
     kind = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}[dtype]
-    usual = cuda._THREADS, cuda._BLOCKS
-    shapes = [(512, 1), (256, 2), (384, 1), (640, 1), (768, 1), (256, 3)] if variants \
-        else [(cuda._THREADS, cuda._BLOCKS)]
-    for threads, blocks in shapes:
-        cuda._THREADS, cuda._BLOCKS = threads, blocks
-        parts = []
-        cuda.merged, kept = (lambda found: parts.append(found)), cuda.merged
+    usual = cuda._THREADS, cuda._BLOCKS, cuda._STAGES, cuda._UNROLL[kind]
+    shapes = [usual, *(each for each in VARIANTS if each != usual)] if variants else [usual]
+    for shape in shapes:
+        cuda._THREADS, cuda._BLOCKS, cuda._STAGES, cuda._UNROLL[kind] = shape
         with torch.cuda.device(0):
             took = seconds(lambda: cuda._measure_fast(a, b, kind, 1e-5, 1.3e-6))
-        cuda.merged = kept
-        result[f"kernel_gb_s_{threads}x{blocks}"] = moved / took / 1e9
-    cuda._THREADS, cuda._BLOCKS = usual
+        name = "kernel" if shape == usual else "kernel_" + "x".join(map(str, shape))
+        result[f"{name}_gb_s"] = moved / took / 1e9
+    cuda._THREADS, cuda._BLOCKS, cuda._STAGES, cuda._UNROLL[kind] = usual
+    cuda.measure(a, b, 1e-5, 1.3e-6)
     begin = time.perf_counter()
     for _ in range(5):
         cuda.measure(a, b, 1e-5, 1.3e-6)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import inspect
 import os
 import pathlib
 import sys
@@ -64,6 +65,7 @@ class Capture(Handler):
         self.errors: list[dict[str, Any]] = []
         self.tensors_written = 0
         self._include, self._exclude = _globs(include), _globs(exclude)
+        self._chosen: dict[str, bool] = {}  # By path, what the globs say.
         self._ids = Identities()
         self._observer = Observer(model, self, ops)
         self._trace = TraceWriter(self._observer)
@@ -132,12 +134,13 @@ class Capture(Handler):
             record["raised"] = True
             return
         record["out"] = self._describe(out)
+        if not self._selected(call.path):
+            return
         found = trees.tensors(out)
-        if found and self._selected(call.path):
-            base = call.label or "output"
-            for path, tensor in found:
-                name = base if len(found) == 1 else ".".join((base, *path))
-                self._keep(name, tensor)
+        base = call.label or "output"
+        for path, tensor in found:
+            name = base if len(found) == 1 else ".".join((base, *path))
+            self._keep(name, tensor)
 
     def writing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return ([self._describe(each) for each in args],
@@ -150,7 +153,7 @@ class Capture(Handler):
         record: dict[str, Any] = {
             "kind": "function", "name": done.name, "parent": call.id if call else None}
         if self.source:
-            record["source"] = source_of(sys._getframe(1))
+            record["source"] = source_of(inspect.currentframe())
         record["args"], record["kwargs"] = done.before or self.writing(done.args, done.kwargs)
         number = self._trace.add(record)
         for _, tensor in trees.tensors(done.written):
@@ -234,8 +237,12 @@ class Capture(Handler):
         return name if count == 0 else self._unique(f"{name}+{count}")
 
     def _selected(self, path: str) -> bool:
-        inside = not self._include or any(fnmatch.fnmatchcase(path, g) for g in self._include)
-        return inside and not any(fnmatch.fnmatchcase(path, glob) for glob in self._exclude)
+        known = self._chosen.get(path)
+        if known is None:
+            inside = not self._include or any(fnmatch.fnmatchcase(path, g) for g in self._include)
+            known = inside and not any(fnmatch.fnmatchcase(path, glob) for glob in self._exclude)
+            self._chosen[path] = known
+        return known
 
 
 def capture(model: torch.nn.Module, path: str | os.PathLike[str], *, include: Globs = None,
@@ -319,7 +326,7 @@ def _helper(record: dict[str, Any]) -> str | None:
 
 def _frame_of_caller() -> Any:
     """The frame that called the module whose hook runs now."""
-    frame: Any = sys._getframe(1)
+    frame: Any = inspect.currentframe()
     while frame is not None and frame.f_code.co_name != "_call_impl":
         frame = frame.f_back
     return frame.f_back if frame is not None else None

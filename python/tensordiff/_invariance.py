@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from . import trees
 from ._isolate import call_model
 from .observe import FunctionCall, Handler, ModuleCall, Observer
+from .torch_versions import same_randomness
 from .values import error
 
 # These move values and compute none: they show a difference and never make one.
@@ -65,6 +67,10 @@ class Invariance:
                  else "samples depend on the batch"]
         return "\n".join(["; ".join(first), *map(str, self.findings)])
 
+    def _repr_html_(self) -> str:
+        first, *rest = map(html.escape, str(self).split("\n"))
+        return f"<p><b>{first}</b></p><ul>{''.join(f'<li>{line}</li>' for line in rest)}</ul>"
+
 
 class _Results(Handler):
     """Every result of a function, in order."""
@@ -118,8 +124,7 @@ def invariance(model: torch.nn.Module, inputs: Any, *, runs: int = 3, batch_axis
 def _record(model: torch.nn.Module, inputs: Any,
             run: Callable[[torch.nn.Module, Any], Any]) -> list[tuple[str, str, torch.Tensor]]:
     results = _Results()
-    with torch.no_grad(), torch.random.fork_rng(), Observer(model, results):
-        torch.manual_seed(0)
+    with torch.no_grad(), same_randomness(), Observer(model, results):
         run(model, inputs)
     return results.rows
 
@@ -160,6 +165,7 @@ def _rows_of(batch: torch.Tensor, single: torch.Tensor,
     count, rest = divmod(batch.shape[axis], size)
     if rest or not 0 <= sample < count:
         return None
-    split = batch.unflatten(axis, (count, size)).select(axis, sample)
-    woven = batch.unflatten(axis, (size, count)).select(axis + 1, sample)
+    before, behind = batch.shape[:axis], batch.shape[axis + 1:]
+    split = batch.reshape(*before, count, size, *behind).select(axis, sample)
+    woven = batch.reshape(*before, size, count, *behind).select(axis + 1, sample)
     return [split, woven]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from .hint import PortSteps, ReferenceSteps, hint, wanted
 from .mapping import Mapper
 from .observe import ModuleCall, Observer, module_paths
 from .record import Keeper, Kept
+from .torch_versions import same_randomness
 from .values import unit
 from .weights import coarsest_dtype, differing, in_dtype
 
@@ -98,7 +99,7 @@ def call_model(model: torch.nn.Module, inputs: Any) -> Any:
 def keep(model: torch.nn.Module, inputs: Any, run: Run) -> Keeper:
     """Runs A and keeps what passes its doors."""
     keeper = Keeper()
-    with _same_randomness(), Observer(model, keeper, "none"):
+    with same_randomness(), Observer(model, keeper, "none"):
         run(model, _fresh(inputs))
     return keeper
 
@@ -106,7 +107,7 @@ def keep(model: torch.nn.Module, inputs: Any, run: Run) -> Keeper:
 def order_of(model: torch.nn.Module, inputs: Any, run: Run) -> list[str]:
     """The modules in the order in which their first calls end; what there is of it, if it fails."""
     keeper = Keeper(values=False)
-    with _same_randomness(), Observer(model, keeper, "none"), \
+    with same_randomness(), Observer(model, keeper, "none"), \
             contextlib.suppress(Exception):
         run(model, _fresh(inputs))
     return list(dict.fromkeys(kept.path for kept in keeper.calls.values()))
@@ -115,7 +116,7 @@ def order_of(model: torch.nn.Module, inputs: Any, run: Run) -> list[str]:
 def force(model: torch.nn.Module, inputs: Any, run: Run, forcer: Forcer) -> Exception | None:
     """Runs B; what it raised outside of all modules that A has too, or None."""
     observer = Observer(model, forcer)
-    with _same_randomness(), guarded(observer, forcer), observer:
+    with same_randomness(), guarded(observer, forcer), observer:
         try:
             run(model, _fresh(inputs))
         except Exception as problem:
@@ -124,7 +125,7 @@ def force(model: torch.nn.Module, inputs: Any, run: Run, forcer: Forcer) -> Exce
 
 
 @contextlib.contextmanager
-def guarded(observer: Observer, forcer: Forcer) -> Iterator[None]:
+def guarded(observer: Observer, forcer: Forcer) -> Generator[None]:
     """Lets B go on after a module that raises."""
     before: list[tuple[torch.nn.Module, Any]] = []
 
@@ -156,13 +157,6 @@ def guarded(observer: Observer, forcer: Forcer) -> Iterator[None]:
                 del vars(module)["forward"]
             else:
                 vars(module)["forward"] = forward
-
-
-@contextlib.contextmanager
-def _same_randomness() -> Iterator[None]:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
 
 
 def _fresh(inputs: Any) -> Any:
@@ -215,7 +209,7 @@ def _add_hints(findings: list[Mistake], mapper: Mapper, a: tuple[torch.nn.Module
              if (area := mapper.area(each.path)) is not None}
     reference = ReferenceSteps(set(areas.values()))
     port.watch(set(areas))
-    with _same_randomness(), Observer(a[0], reference):
+    with same_randomness(), Observer(a[0], reference):
         run(a[0], _fresh(a[1]))
     force(b[0], b[1], run, port)
     for each in findings:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
+
+from .untyped import is_mapping, is_sequence
 
 # Name, dtype, shape, strides in elements, address.
 Array = tuple[str, str, list[int], list[int], int]
@@ -52,9 +54,9 @@ def named_arrays(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _walk(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         parts = [(str(key), each) for key, each in value.items()]
-    elif isinstance(value, (list, tuple)) and not _is_array(value):
+    elif is_sequence(value) and not _is_array(value):
         parts = [(str(at), each) for at, each in enumerate(value)]
     elif value is None or isinstance(value, (str, bytes)):
         return  # Names and notes beside the tensors, as in a training state.

@@ -7,7 +7,7 @@ import contextlib
 import pathlib
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 
@@ -86,7 +86,7 @@ def _is_at(module: Any, variables: dict[str, Any], name: str) -> bool:
 
 
 @contextlib.contextmanager
-def _first_model(options: Any, variables: dict[str, Any]) -> Iterator[list[Any]]:
+def _first_model(options: Any, variables: dict[str, Any]) -> Generator[list[Any]]:
     """Opens a capture when the first fitting module is called; closes it at the end."""
     import torch
 

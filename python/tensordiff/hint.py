@@ -9,8 +9,8 @@ value is named where the value itself has no counterpart.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
-import sys
 from typing import Any
 
 import torch
@@ -44,10 +44,10 @@ def _add(kept: list[Step], done: FunctionCall) -> None:
 
 
 def _place() -> str:
-    lines = source_of(sys._getframe(2), whole=False)  # Without our own frames.
+    lines = source_of(inspect.currentframe(), whole=False)
     if not lines:
         return ""
-    file, line, function = lines[0]
+    file, line, function = map(str, lines[0])
     here = os.path.relpath(file)
     return f"{file if here.startswith('..') else here}:{line}, in {function}"
 

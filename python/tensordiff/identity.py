@@ -23,10 +23,12 @@ _SWEEP_MIN = 4096
 
 
 class _Storage:
-    __slots__ = ("keys", "last_write", "ref", "writes")
+    __slots__ = ("cdata", "keys", "last_write", "ref", "writes")
 
     def __init__(self, ref: StorageWeakRef) -> None:
+        untyped: Any = ref
         self.ref = ref
+        self.cdata: int = untyped.cdata
         self.writes = 0  # Counted here in inference mode only, where torch does not count.
         self.keys: list[Key] = []
         self.last_write: int | None = None
@@ -97,7 +99,7 @@ class Identities:
         version = -1 - storage.writes if tensor.is_inference() else tensor._version
         # conj() and the imaginary part of it share all but a flag with what they are made of.
         flags = (tensor.is_conj(), tensor.is_neg())
-        return (storage.ref.cdata, tensor.storage_offset(), tensor.shape, tensor.stride(),
+        return (storage.cdata, tensor.storage_offset(), tensor.shape, tensor.stride(),
                 tensor.dtype, version, flags), storage
 
     def _sweep(self) -> None:

@@ -17,6 +17,7 @@ import tempfile
 from typing import Any
 
 from .report import Report
+from .untyped import is_sequence, package
 
 _METRICS = ("rel_l2", "max_abs")
 _COUNTS = ("pairs", "identical", "equal", "close", "different", "incomparable", "error", "only_a",
@@ -52,23 +53,23 @@ def to_tensorboard(report: Report, writer: Any, step: int = 0, prefix: str = "te
 def to_wandb(report: Report, run: Any, step: int | None = None,
              prefix: str = "tensordiff") -> None:
     """`run` is what wandb.init() returned, online or offline; the pairs go to a table."""
-    import wandb  # pyright: ignore
+    wandb = package("wandb")
     rows = report.table()
     columns: list[Any] = ["name_a", "name_b", "status", "rel_l2", "max_abs", "cosine"]
     table = wandb.Table(columns=columns, data=[[_cell(row.get(name)) for name in columns]
                                                for row in rows])
     run.log({**scalars(report, prefix), f"{prefix}/pairs_table": table,
-             f"{prefix}/report": wandb.Html(report._repr_html_())}, step=step)
+             f"{prefix}/report": wandb.Html(report.to_html())}, step=step)
 
 
 def to_mlflow(report: Report, step: int = 0, prefix: str = "tensordiff") -> None:
     """Into the active run; the report itself is an artifact, tensordiff/report.json and .html."""
-    import mlflow  # pyright: ignore
+    mlflow = package("mlflow")
     mlflow.log_metrics({_plain(name): value for name, value in scalars(report, prefix).items()},
                        step=step)
     mlflow.set_tag(f"{prefix}.verdict", report.verdict)
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("report.json", report.json), ("report.html", report._repr_html_())):
+        for name, text in (("report.json", report.json), ("report.html", report.to_html())):
             path = pathlib.Path(folder) / name
             path.write_text(text, encoding="utf-8")
             mlflow.log_artifact(os.fspath(path), prefix)
@@ -80,4 +81,4 @@ def _plain(name: str) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return str(value) if isinstance(value, (list, tuple)) else value
+    return str(value) if is_sequence(value) else value

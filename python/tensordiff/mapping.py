@@ -224,7 +224,7 @@ def _alike(a: torch.nn.Module, b: torch.nn.Module) -> bool:
 
 
 def _weight(module: torch.nn.Module) -> torch.Tensor | None:
-    weight = module._parameters.get("weight")
+    weight = dict(module.named_parameters(recurse=False)).get("weight")
     return weight if weight is not None and weight.layout == torch.strided else None
 
 

@@ -20,6 +20,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .torch_versions import internals, named_modules
+
 Ops = Literal["functions", "none", "aten"]
 
 # Wrappers that put a word into the path of a module and compute nothing.
@@ -109,7 +111,7 @@ def module_paths(model: torch.nn.Module) -> tuple[dict[torch.nn.Module, str],
     """Each module with its first path, and those with several with the others."""
     paths: dict[torch.nn.Module, str] = {}
     aliases: dict[torch.nn.Module, list[str]] = {}
-    for path, module in model.named_modules(remove_duplicate=False):
+    for path, module in named_modules(model):
         for word in _WRAPPERS:
             path = (path + ".").replace(word, "").rstrip(".")
         if module not in paths:
@@ -204,7 +206,7 @@ class Observer:
     def _tell(self, what: Callable[..., Any], *args: Any) -> Any:
         self.busy = True
         try:
-            with torch._C.DisableTorchFunction():  # Our own calls do not come back here.
+            with internals.DisableTorchFunction():  # Our own calls do not come back here.
                 return what(*args)
         except Exception as error:
             self.handler.failed(error)
@@ -266,7 +268,8 @@ class _FunctionMode(TorchFunctionMode):
 
 class _DispatchMode(TorchDispatchMode):
     def __init__(self, observer: Observer) -> None:
-        super().__init__()
+        base: Any = super()
+        base.__init__()
         self.observer = observer
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

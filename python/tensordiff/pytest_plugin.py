@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -68,9 +68,10 @@ def tensordiff_fixture(request: pytest.FixtureRequest) -> Checker:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item,
+                              call: pytest.CallInfo[None]) -> Generator[None, Any]:
     """Puts place and cause where the traceback would be."""
-    outcome: Any = yield
+    outcome = yield
     error = call.excinfo.value if call.excinfo is not None else None
     report: Any = getattr(error, "report", None)
     if type(error).__name__ != "Mismatch" or report is None:

@@ -90,11 +90,15 @@ def bind(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any])
     except TypeError:  # No signature, or a call that does not fit it and will fail by itself.
         return _by_position(args, kwargs)
     own = next(iter(bound.arguments))
+    rest = next((name for name, parameter in signature.parameters.items()
+                 if parameter.kind is inspect.Parameter.VAR_KEYWORD), "")
     named = {name: value for name, value in bound.arguments.items() if name != own}
 
+    # As it was called, positions as positions: a decorator may add keywords of its own.
     def back(changed: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         bound.arguments.update(changed)
-        return bound.args[1:], bound.kwargs
+        now = {**bound.arguments.get(rest, {}), **bound.arguments}
+        return bound.args[1:1 + len(args)], {key: now[key] for key in kwargs}
 
     return Bound(named, back)
 

@@ -99,7 +99,7 @@ class Report:
 
     @functools.cached_property
     def findings(self) -> list[Finding]:
-        return [Finding(row["code"], self.pairs[row["pair"]].name_b, row["explanation"],
+        return [Finding(row["code"], self.pairs[int(row["pair"])].name_b, row["explanation"],
                         row["confidence"], row["parameters"], row["convention"])
                 for row in self._data["findings"]]
 
@@ -161,6 +161,10 @@ class Report:
         return f"<Report {self._lines()[0]}>"
 
     def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_html(self) -> str:
+        """A table of all pairs, as notebooks show it."""
         head = "".join(f"<th>{word}</th>" for word in
                        ("A", "B", "status", "rel L2", "max |Δ|", "cosine", "note"))
         rows = ""

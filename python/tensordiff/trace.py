@@ -96,7 +96,8 @@ def _model(model: torch.nn.Module) -> dict[str, Any]:
     config = getattr(model, "config", None)
     if config is not None:
         try:
-            plain = config.to_dict() if hasattr(config, "to_dict") else dict(vars(config))
+            to_dict = getattr(config, "to_dict", None)
+            plain: Any = getattr(config, "__dict__", {}) if to_dict is None else to_dict()
             facts["config"] = json.loads(json.dumps(plain, default=str, allow_nan=False))
         except (TypeError, ValueError):
             facts["config"] = {}

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from .untyped import is_mapping, is_sequence
+
 # Deeper or longer than this, a tree is no argument of a model but a structure of the program.
 _DEPTH_MAX = 8
 _LENGTH_MAX = 256
@@ -29,11 +31,11 @@ def children(tree: Any) -> list[tuple[str, Any]] | None:
         if len(tree) > _LENGTH_MAX:
             return None
         return [(str(at), value) for at, value in enumerate(tree)]
-    if isinstance(tree, Mapping):
+    if is_mapping(tree):
         if len(tree) > _LENGTH_MAX:
             return None
         return [(str(key), value) for key, value in tree.items()]
-    if isinstance(tree, (tuple, list)):
+    if is_sequence(tree):
         if len(tree) > _LENGTH_MAX:
             return None
         names = getattr(tree, "_fields", None) or range(len(tree))
@@ -69,9 +71,9 @@ def replace(tree: Any, values: Mapping[Path, Any], path: Path = ()) -> Any:
     if not parts or not any(key[:len(path)] == path for key in values):
         return tree
     changed = {name: replace(value, values, (*path, name)) for name, value in parts}
+    if type(tree) is not tuple and hasattr(tree, "_fields"):  # A named tuple.
+        return type(tree)(**changed)
     if isinstance(tree, tuple):
-        if hasattr(tree, "_fields"):
-            return type(tree)(**changed)
         return tuple(changed.values())
     if isinstance(tree, list):
         return list(changed.values())
@@ -99,7 +101,7 @@ def describe(tree: Any, tensor: Callable[[torch.Tensor], Any], depth: int = 0) -
     name = type(tree).__name__
     if parts is None:
         return {"o": name if not isinstance(tree, (torch.dtype, torch.device)) else str(tree)}
-    if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields"):
+    if is_sequence(tree) and not hasattr(tree, "_fields"):
         return {"l": [describe(value, tensor, depth + 1) for _, value in parts]}
     described = {key: describe(value, tensor, depth + 1) for key, value in parts}
     return {"d": described, "class": name}

@@ -6,6 +6,8 @@ import math
 
 import torch
 
+from .torch_versions import norm
+
 # Masks are filled with the lowest number of their dtype, which another dtype does not have.
 # Beyond this only the places and signs are compared.
 _HUGE = 1e30
@@ -66,7 +68,7 @@ def _float_error(a: torch.Tensor, b: torch.Tensor) -> float:
         if not torch.equal(strange_a > 0, strange_b > 0):
             return math.inf
         a, b = a[usual], b[usual]
-    size, apart = float(torch.linalg.vector_norm(a)), float(torch.linalg.vector_norm(b - a))
+    size, apart = float(norm(a)), float(norm(b - a))
     if apart == 0.0:
         return 0.0
     return apart / size if size else math.inf

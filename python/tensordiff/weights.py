@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 
 import torch
 
+from .torch_versions import norm
 from .values import budget_of, error, unit
 
 Named = list[tuple[str, torch.Tensor]]
@@ -48,8 +49,8 @@ def _rows(a: torch.Tensor, b: torch.Tensor, budget: float) -> list[int]:
     if a.dim() == 0 or not a.is_floating_point() or a.numel() == 0:
         return []
     a2, b2 = (t.detach().to("cpu", torch.float64).reshape(t.shape[0], -1) for t in (a, b))
-    apart = (b2 - a2).norm(dim=1)
-    size = a2.norm(dim=1).clamp_min(float(a2.norm()) / a.shape[0] ** 0.5 * 1e-3)
+    apart = norm(b2 - a2, 1)
+    size = norm(a2, 1).clamp_min(float(norm(a2)) / a.shape[0] ** 0.5 * 1e-3)
     bad = ~(apart <= 4 * budget * size)
     return [int(row) for row in bad.nonzero()]
 
@@ -64,7 +65,7 @@ def _where(a: torch.Tensor, b: torch.Tensor, budget: float) -> str:
 
 
 @contextlib.contextmanager
-def in_dtype(dtype: torch.dtype | None, *models: torch.nn.Module) -> Iterator[None]:
+def in_dtype(dtype: torch.dtype | None, *models: torch.nn.Module) -> Generator[None]:
     """Rounds each weight to the coarsest dtype that it has in any model; computes in `dtype`.
 
     The weights themselves are put back at the end.

@@ -173,6 +173,7 @@ def main() -> int:
     parser.add_argument("--wheel", required=True)
     parser.add_argument("--out", default=".")
     parser.add_argument("--seed", type=int, default=20261118)
+    parser.add_argument("--only", help="one part, such as speed")
     options = parser.parse_args()
     unpack(options.wheel)
     import cuda  # bench/cuda.py
@@ -185,6 +186,8 @@ def main() -> int:
             ("kernels", lambda: cuda.check(options.seed)),
             ("speed", lambda: {str(each).removeprefix("torch."): cuda.speed(each, True) for each in
                                (torch.bfloat16, torch.float32, torch.float16)})):
+        if options.only not in (None, title):
+            continue
         try:
             found = work()
         except Exception:

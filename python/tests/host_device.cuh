@@ -12,6 +12,16 @@ static bool any_of_warp(bool mine) { return mine; }
 static double most_of_warp(double mine) { return mine; }
 static uint4 fetch(const uint4* at) { return *at; }
 
+struct Ahead {
+  const uint4 *a, *b;
+  u64 step;
+};
+static Ahead begin(const uint4* a, const uint4* b, u64 step, u32) { return {a, b, step}; }
+static void next(const Ahead& ahead, u32 number, u32, uint4& va, uint4& vb) {
+  va = ahead.a[number * ahead.step];
+  vb = ahead.b[number * ahead.step];
+}
+
 // A float of `mantissa` bits, in which the least exponent is `least`; nearest even.
 static double rounded(double value, int mantissa, int least, double largest) {
   if (value == 0 || !std::isfinite(value)) return value;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pathlib
 
 import numpy
@@ -187,21 +188,48 @@ def test_an_sglang_runner(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatc
     from tensordiff.adapters import sglang
 
     class ModelRunner:
-        tp_rank, tp_size = 0, 1
+        is_draft_worker = False
 
         def load_model(self) -> None:
+            sglang.install(ModelRunner)  # SGLang 0.5.23 imports the package only here.
             self.model = served_model()
+
+        def forward(self, x):  # type: ignore[no-untyped-def]
+            return self.model.forward(x)  # SGLang calls forward(), not the module.
 
     monkeypatch.delenv("TENSORDIFF_CAPTURE", raising=False)
     sglang.install(ModelRunner)
-    assert not hasattr(ModelRunner.load_model, "_tensordiff")
+    assert not hasattr(ModelRunner.forward, "_tensordiff")
     monkeypatch.setenv("TENSORDIFF_CAPTURE", str(tmp_path))
-    sglang.install(ModelRunner)
-    sglang.install(ModelRunner)  # Once is enough.
-    runner = ModelRunner()
-    runner.load_model()
-    with torch.no_grad():
-        runner.model.forward(torch.ones(1, 4))  # SGLang calls forward(), not the module.
-        runner.model.forward(torch.ones(1, 4))
+    runner, draft = ModelRunner(), ModelRunner()
+    draft.is_draft_worker = True
+    for each in (draft, runner):
+        each.load_model()
+        with torch.no_grad():
+            each.forward(torch.ones(1, 4))
+            each.forward(torch.ones(1, 4))
     assert [each.name for each in tmp_path.iterdir()] == ["step_00000"]
     assert len(read_trace(tmp_path / "step_00000")["calls"]) >= 3
+
+
+def real_source(module: str) -> str:
+    """The code of a package that is installed here, which is not imported: it may need a GPU."""
+    try:
+        found = importlib.util.find_spec(module.partition(".")[0])
+    except (ImportError, ValueError):
+        found = None
+    places = list(found.submodule_search_locations or []) if found else []
+    for place in places:
+        path = pathlib.Path(place, *module.split(".")[1:]).with_suffix(".py")
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    pytest.skip(f"{module} is not installed")
+
+
+def test_what_vllm_and_sglang_have_is_what_the_adapters_use() -> None:
+    worker = real_source("vllm.v1.worker.worker_base")
+    assert "parallel_config.worker_extension_cls" in worker and "__bases__" in worker
+    assert "def get_model(self)" in real_source("vllm.v1.worker.gpu_model_runner")
+    runner = real_source("sglang.srt.model_executor.model_runner")
+    assert "def forward(\n" in runner and "self.model.forward" in runner
+    assert "SGLANG_EXTERNAL_MODEL_PACKAGE" in real_source("sglang.srt.models.registry")

@@ -146,7 +146,7 @@ def test_files_are_read_by_safetensors(tmp_path: pathlib.Path) -> None:
     for dtype in shards.DTYPES:
         for shape in [(), (3,), (5, 7), (0, 2), (33000,), (70001,)]:
             values = torch.randn(shape) * 10
-            tensors[f"{dtype}.{shape}"] = values.to(dtype) if dtype != torch.float8_e8m0fnu \
+            tensors[f"{dtype}.{shape}"] = values.to(dtype) if "e8m0" not in str(dtype) \
                 else values.abs().to(dtype)
     tensors["transposed"] = torch.randn(300, 70).t()
     tensors["expanded"] = torch.randn(1, 5).expand(9000, 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import types
 from typing import Any
 
@@ -247,3 +248,38 @@ def test_a_module_that_a_lacks_is_seen_at_the_next_door_or_listed(pair: Any) -> 
     assert answer.verdict == "unknown"
     with pytest.raises(ValueError, match="B has no module 'nosuch'"):
         tensordiff.isolate(a, b, ids, mapping={"nosuch": "head"})
+
+
+def test_a_decorator_that_adds_keywords() -> None:
+    """As transformers 5 does: the wrapper of forward() passes keywords that the caller did not."""
+    def with_defaults(forward: Any) -> Any:
+        @functools.wraps(forward)
+        def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return forward(self, *args, **{"cached": False, **kwargs})
+        return wrapped
+
+    class Inner(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+
+        @with_defaults
+        def forward(self, x: Any = None, cached: bool = True, *, bias: Any = None,
+                    **more: Any) -> Any:
+            return self.linear(x) + bias + more["extra"]
+
+    class Outer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x=x, bias=x * 2, extra=x * 3) + self.inner(x, bias=x, extra=x)
+
+    torch.manual_seed(0)
+    a = Outer()
+    b = copy.deepcopy(a)
+    assert tensordiff.isolate(a, b, torch.randn(2, 4)).verdict == "same"
+    b.inner.linear = torch.nn.Linear(4, 4)
+    assert [each.path for each in tensordiff.isolate(a, b, torch.randn(2, 4)).findings] == [
+        "inner.linear"]

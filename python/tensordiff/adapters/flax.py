@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from ..untyped import is_mapping, package
 from .graph_trace import Call, write_capture
 
 
@@ -25,8 +26,7 @@ def capture_flax(model: Any, variables: Any, *args: Any, folder: str | os.PathLi
     Returns the output of the model. Names are paths with dots, "encoder.layers_0"; `@k` is the
     k-th call after the first, `.i` one of several results, as in captures of PyTorch models.
     """
-    import flax  # pyright: ignore[reportMissingImports]
-    import jax  # pyright: ignore[reportMissingImports]
+    flax, jax = package("flax"), package("jax")
     output, state = model.apply(variables, *args, capture_intermediates=True,
                                 mutable=["intermediates"], **kwargs)
     values: dict[str, Any] = {}
@@ -50,7 +50,7 @@ def _results(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, int
     """(path, number of the call, result), containers behind what is in them."""
     own: list[tuple[str, int, Any]] = []
     for key, value in tree.items():
-        if isinstance(value, Mapping):
+        if is_mapping(value):
             yield from _results(value, f"{path}.{key}" if path else str(key))
         else:  # A tuple with one result for each call of a method, "__call__" for most.
             place = path if key == "__call__" else f"{path}.{key}" if path else str(key)
@@ -59,7 +59,7 @@ def _results(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, int
 
 
 def _flat(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(tree, Mapping):
+    if is_mapping(tree):
         for key, value in tree.items():
             yield from _flat(value, f"{path}.{key}" if path else str(key))
     else:

@@ -7,7 +7,7 @@ import json
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy
 
@@ -69,16 +69,19 @@ def write_capture(folder: str | os.PathLike[str], values: Mapping[str, Any], cal
     os.replace(beside, path / "trace.json")
 
 
+def is_array(value: Any) -> TypeGuard[numpy.ndarray[Any, Any]]:
+    return isinstance(value, numpy.ndarray)
+
+
 def is_saved(value: Any) -> bool:
     """Whether safetensors has the dtype."""
-    return isinstance(value, numpy.ndarray) and value.dtype.name in DTYPES \
-        and value.dtype.name != "complex128"
+    return is_array(value) and value.dtype.name in DTYPES and value.dtype.name != "complex128"
 
 
 def _facts(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     value = values.get(name)
     facts: dict[str, Any] = {}
-    if isinstance(value, numpy.ndarray):
+    if is_array(value):
         facts = {"dtype": value.dtype.name, "shape": list(value.shape)}
     if is_saved(value):
         facts["name"] = name

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from ..untyped import package
 from .graph_trace import Call, write_capture
 
 
@@ -24,7 +25,7 @@ def capture_onnx(model: Any, inputs: Mapping[str, Any], folder: str | os.PathLik
     Optimisations of the graph are off, so that all of its nodes are there. Returns the outputs of
     the model by name.
     """
-    import onnx  # pyright: ignore[reportMissingImports]
+    onnx = package("onnx")
     loaded: Any = onnx.load(os.fspath(model)) if isinstance(model, (str, os.PathLike)) \
         else onnx.ModelProto.FromString(model.SerializeToString())
     wanted = [output.name for output in loaded.graph.output]
@@ -40,7 +41,7 @@ def capture_onnx(model: Any, inputs: Mapping[str, Any], folder: str | os.PathLik
 
 def _show_all(model: Any) -> list[str]:
     """Makes every result of a node an output of the graph."""
-    import onnx  # pyright: ignore[reportMissingImports]
+    onnx = package("onnx")
     shown = {output.name for output in model.graph.output}
     for node in model.graph.node:
         for name in node.output:
@@ -51,7 +52,7 @@ def _show_all(model: Any) -> list[str]:
 
 
 def _run(model: Any, inputs: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
-    import onnxruntime  # pyright: ignore[reportMissingImports]
+    onnxruntime = package("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session: Any = onnxruntime.InferenceSession(model.SerializeToString(), options,

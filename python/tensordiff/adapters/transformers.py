@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from .._capture import Capture, capture
+from ..untyped import package
 
 
 def capture_transformers(model: Any, inputs: str | Mapping[str, Any],
@@ -28,7 +29,7 @@ def capture_transformers(model: Any, inputs: str | Mapping[str, Any],
     options: those of tensordiff.capture().
     """
     if isinstance(model, (str, os.PathLike)):
-        import transformers
+        transformers = package("transformers")
         if isinstance(inputs, str) and tokenizer is None:
             tokenizer = transformers.AutoTokenizer.from_pretrained(model)
         model = transformers.AutoModelForCausalLM.from_pretrained(model)

@@ -15,20 +15,32 @@ class CudaError(RuntimeError):
     """NVRTC or the driver cannot do it; the tensors are then compared on the host."""
 
 
+_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+
+
 class Kernel:
     """A compiled function of one device."""
 
     def __init__(self, handle: Any, module: Any) -> None:
         self._handle = handle
         self._module = module  # Has to stay loaded.
+        self._shared = 0
 
-    def start(self, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
-        """Runs in torch's current stream of the current device; arguments are ctypes values."""
+    def start(self, blocks: int, threads: int, arguments: Sequence[Any], shared: int = 0) -> None:
+        """Runs in torch's current stream of the current device; arguments are ctypes values.
+
+        shared: bytes of shared memory beside those that the code declares.
+        """
+        if shared > self._shared:
+            _check(_driver().cuFuncSetAttribute(self._handle, _DYNAMIC_SHARED, shared),
+                   "cuFuncSetAttribute")
+            self._shared = shared
         pointers = (ctypes.c_void_p * len(arguments))(
             *(ctypes.cast(ctypes.byref(each), ctypes.c_void_p).value for each in arguments))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         _check(_driver().cuLaunchKernel(
-            self._handle, blocks, 1, 1, threads, 1, 1, 0, stream, pointers, None), "cuLaunchKernel")
+            self._handle, blocks, 1, 1, threads, 1, 1, shared, stream, pointers, None),
+            "cuLaunchKernel")
 
 
 @functools.cache

@@ -48,6 +48,76 @@ __device__ inline uint4 fetch(const uint4* at) {
   return v;
 }
 
+#if defined(STAGES)
+// Vectors of both tensors on their way: each thread has its own copied to shared memory while it
+// works on earlier ones, STAGES - 1 at a time. That takes no registers, and needs no other thread.
+extern __shared__ uint4 on_the_way[];  // [STAGES][2][THREADS]
+
+struct Ahead {
+  const uint4 *a, *b;  // What is asked for next.
+  u64 step;
+  u32 mine;  // Where the thread's part of shared memory begins.
+};
+
+__device__ inline void copy_to(u32 address, const uint4* from) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(address), "l"(from) : "memory");
+#else
+  const uint4 v = fetch(from);
+  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
+               :
+               : "r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
+#endif
+}
+
+__device__ inline uint4 copy_at(u32 address) {
+  uint4 v;
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+
+__device__ inline u32 place_of(const Ahead& ahead, u32 number, u32 side) {
+  return ahead.mine + (number % STAGES * 2 + side) * (THREADS * 16);
+}
+
+__device__ inline void ask(Ahead& ahead, u32 number, u32 vectors) {
+  if (number < vectors) {
+    copy_to(place_of(ahead, number, 0), ahead.a);
+    copy_to(place_of(ahead, number, 1), ahead.b);
+    ahead.a += ahead.step;
+    ahead.b += ahead.step;
+  }
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+
+__device__ inline Ahead begin(const uint4* a, const uint4* b, u64 step, u32 vectors) {
+  Ahead ahead = {a, b, step, 0};
+  // Not to be computed again each time.
+  asm volatile("mov.u32 %0, %1;"
+               : "=r"(ahead.mine)
+               : "r"(static_cast<u32>(__cvta_generic_to_shared(on_the_way + threadIdx.x))));
+#pragma unroll
+  for (u32 number = 0; number + 1 < STAGES; ++number) ask(ahead, number, vectors);
+  return ahead;
+}
+
+// Vectors of that number. What is asked for meanwhile goes where those before them were.
+__device__ inline void next(Ahead& ahead, u32 number, u32 vectors, uint4& va, uint4& vb) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" : : "n"(STAGES - 2) : "memory");
+#endif
+  va = copy_at(place_of(ahead, number, 0));
+  vb = copy_at(place_of(ahead, number, 1));
+  ask(ahead, number + STAGES - 1, vectors);
+}
+#endif
+
 __device__ inline float of_half(u32 bits) {
   float value;
   asm("{.reg .b16 h, rest; mov.b32 {h, rest}, %1; cvt.f32.f16 %0, h;}" : "=f"(value) : "r"(bits));
@@ -127,5 +197,9 @@ __device__ inline double high_double(u32 word) {
 __device__ inline u32 least_u16(u32 a, u32 b) { return __vminu2(a, b); }
 __device__ inline u32 most_u16(u32 a, u32 b) { return __vmaxu2(a, b); }
 // All bits of each half where its highest is set.
-__device__ inline u32 spread_signs(u32 word) { return __byte_perm(word, 0, 0xbb99); }
+__device__ inline u32 spread_signs(u32 word) {
+  u32 result;
+  asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(result) : "r"(word));  // __byte_perm drops the 8s.
+  return result;
+}
 #endif

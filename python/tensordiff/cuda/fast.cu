@@ -185,17 +185,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   s.low_atol = static_cast<float>(atol * (1 - 0x1p-20));
   double count = 0;
   if (first < rows) {
-    uint4 next_a = fetch(a + first * 32 + lane), next_b = fetch(b + first * 32 + lane);
-    s.pivot_a = value_at<0>(next_a);
-    s.pivot_b = value_at<0>(next_b);
-    for (u64 row = first; row < rows; row += warps) {
-      const uint4 va = next_a, vb = next_b;
-      const u64 ahead = row + warps < rows ? row + warps : row;
-      next_a = fetch(a + ahead * 32 + lane);
-      next_b = fetch(b + ahead * 32 + lane);
-      measure_vector(s, va, vb, row * 32 + lane, atol, rtol);
+    const u32 vectors = static_cast<u32>((rows - first + warps - 1) / warps);
+    Ahead ahead = begin(a + first * 32 + lane, b + first * 32 + lane, warps * 32, vectors);
+    s.pivot_a = value_at<0>(fetch(a + first * 32 + lane));
+    s.pivot_b = value_at<0>(fetch(b + first * 32 + lane));
+#pragma unroll UNROLL
+    for (u32 i = 0; i < vectors; ++i) {
+      uint4 va, vb;
+      next(ahead, i, vectors, va, vb);
+      measure_vector(s, va, vb, (first + warps * i) * 32 + lane, atol, rtol);
     }
-    count = static_cast<double>((rows - first + warps - 1) / warps) * PER_VECTOR;
+    count = static_cast<double>(vectors) * PER_VECTOR;
   }
   put_together(sums_of(s, value_at<0>(fetch(a)), value_at<0>(fetch(b)), count), out);
 }

@@ -167,15 +167,32 @@ __device__ inline void add_element(Sums& s, const void* a, const void* b, u64 i,
   s.ulp = most(s.ulp, less ? u64(steps_b) - u64(steps_a) : u64(steps_a) - u64(steps_b));
 }
 
-__device__ inline double pivot_of(double first) { return is_finite(first) ? first : 0; }
+// Element i of both, if it counts for sums over pairs.
+__device__ inline bool pivots_at(const void* a, const void* b, u64 i, Sums& sums) {
+  constexpr bool complex_a = A == C64 || A == C128, complex_b = B == C64 || B == C128;
+  const double x = read<A>(a, i, 0), y = read<B>(b, i, 0);
+  const double rest = (complex_a ? read<A>(a, i, 1) : 0) + (complex_b ? read<B>(b, i, 1) : 0);
+  if (!is_finite(x) || !is_finite(y) || !is_finite(rest)) return false;
+  sums.pivot_a = x;
+  sums.pivot_b = y;
+  return true;
+}
+
+// Of places all over the tensor the first with finite values: where a tensor begins with NaN or
+// with a value that its partner cannot hold, means from there would lose all digits.
+#define PROBES 64
+__device__ inline void set_pivots(const void* a, const void* b, u64 count, Sums& sums) {
+#pragma unroll 1
+  for (u64 i = 0; i < PROBES && i < count; ++i)
+    if (pivots_at(a, b, count <= PROBES ? i : count / PROBES * i, sums)) return;
+}
 
 // Elements from `first` on; positions count from the start of the tensor.
 extern "C" __global__ void __launch_bounds__(THREADS)
     measure_any(const void* a, const void* b, u64 first, u64 count, double atol, double rtol,
                 Sums* out) {
   Sums sums = no_sums();
-  sums.pivot_a = pivot_of(count ? read<A>(a, 0, 0) : 0);
-  sums.pivot_b = pivot_of(count ? read<B>(b, 0, 0) : 0);
+  set_pivots(a, b, count, sums);
   const u64 stride = warps_of_grid() * 32;
   for (u64 i = first + warp_of_grid() * 32 + lane_of_warp(); i < count; i += stride)
     add_element(sums, a, b, i, i, atol, rtol);

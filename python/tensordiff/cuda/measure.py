@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 import torch
 
-from .compiler import kernel
+from .compiler import Kernel, kernel
 
 # The kernels' types by torch's names. Half precision and f32 have a fast kernel.
 _TYPES = {
@@ -23,12 +23,17 @@ _PACKED = (9, 0)  # From this device on packed.cu is for BF16.
 # From fine to coarse: steps are counted in the coarser type of a pair.
 _WITH_STEPS = ("F64", "F32", "F16", "BF16")
 _BYTES_WITH_STEPS = ("E4M3", "E5M2", "E4M3FNUZ", "E5M2FNUZ", "E8M0")
+# B's squares come from A's in packed.cu: below this part of them 3 of 16 digits are lost.
+_SMALL = 2.0 ** -10
 # Above this the guess of a reciprocal in fast.cu is no normal float.
 _LARGE = 8e37
 
 # Of a block, and blocks on each multiprocessor: the fastest of five on an H200 (bench/cuda.py).
 _THREADS = 512
 _BLOCKS = 1
+_STAGES = 4  # Vectors on their way to a thread.
+_UNROLL = {"F32": 1, "BF16": 4, "F16": 2}  # Copies of the loop's body.
+_COPIES_AHEAD = (8, 0)  # From this device on memory is copied while threads compute.
 _THREADS_ANY = 256  # For the general kernel, which needs more registers.
 
 _MOMENTS = [("count", "f8"), ("mean", "f8"), ("m2", "f8"), ("min", "f8"), ("max", "f8"),
@@ -57,10 +62,11 @@ def measure(a: torch.Tensor, b: torch.Tensor, atol: float, rtol: float) -> Any:
     a, b = plain(a), plain(b)
     with torch.cuda.device(a.device):
         if type_a == type_b and type_a in _FAST:
-            sums = _measure_fast(a, b, type_a, atol, rtol)
+            sums = total(_measure_fast(a, b, type_a, atol, rtol))
             if _is_sound(sums, _is_packed(type_a, a.device.index)):
                 return sums
-        return merged(_start_any(a, b, (type_a, type_b), 0, atol, rtol))
+        found = _room(_blocks_any(a.numel(), a.device.index), a.device)
+        return total(_start_any(a, b, (type_a, type_b), 0, atol, rtol, found))
 
 
 def plain(tensor: torch.Tensor) -> torch.Tensor:
@@ -74,44 +80,61 @@ def _together(type_a: str, type_b: str) -> bool:
 
 
 def _is_packed(kind: str, device: int) -> bool:
-    return kind == "BF16" and torch.cuda.get_device_capability(device) >= _PACKED
+    return kind == "BF16" and _capability(device) >= _PACKED
 
 
 def _is_sound(sums: Any, packed: bool) -> bool:
     """Whether all values were such as the fast kernel is made for."""
     if packed:
-        return bool(numpy.isfinite(sums["d_abs"]))
+        count = max(1.0, float(sums["count"]))
+        m2 = [float(sums[f"m2_{side}"]) / count for side in ("a", "b")]
+        power = [float(sums[f"mean_{side}"]) ** 2 + of_side for side, of_side in zip("ab", m2)]
+        small = m2[1] < _SMALL * m2[0] or power[1] < _SMALL * power[0]
+        return bool(numpy.isfinite(sums["d_abs"])) and not small
     largest = max(abs(float(sums[side][end])) for side in ("a", "b") for end in ("min", "max"))
     return bool(numpy.isfinite(sums["d_abs"])) and largest < _LARGE
 
 
 def _measure_fast(a: torch.Tensor, b: torch.Tensor, kind: str, atol: float, rtol: float) -> Any:
-    row = 32 * _FAST[kind]
+    device, row = a.device.index, 32 * _FAST[kind]
     rows = a.numel() // row if a.data_ptr() % 16 == 0 and b.data_ptr() % 16 == 0 else 0
-    parts: list[torch.Tensor] = []
+    blocks = min(_BLOCKS * _multiprocessors(device), -(-rows // (_THREADS // 32)))
+    left = a.numel() - rows * row
+    found = _room(blocks + _blocks_any(left, device) * (left > 0 or not rows), a.device)
     if rows:
-        blocks = min(_BLOCKS * _multiprocessors(a.device.index), -(-rows // (_THREADS // 32)))
-        found = _room(blocks, a.device)
-        which = "packed" if _is_packed(kind, a.device.index) else "fast"
-        compiled = kernel(a.device.index, f"{which}.cu", f"measure_{which}",
-                          (kind, f"THREADS={_THREADS}", f"BLOCKS={_BLOCKS}"))
-        compiled.start(blocks, _THREADS, (
-            ctypes.c_void_p(a.data_ptr()), ctypes.c_void_p(b.data_ptr()), ctypes.c_uint64(rows),
-            ctypes.c_double(atol), ctypes.c_double(rtol), ctypes.c_void_p(found.data_ptr())))
-        parts.append(found)
-    if rows * row < a.numel() or not rows:
-        parts.append(_start_any(a, b, (kind, kind), rows * row, atol, rtol))
-    return merged(torch.cat(parts))
+        stages = _STAGES if _capability(device) >= _COPIES_AHEAD else 2
+        _fast_kernel(device, kind, _THREADS, _BLOCKS, stages, _UNROLL[kind]).start(
+            blocks, _THREADS, (
+                ctypes.c_void_p(a.data_ptr()), ctypes.c_void_p(b.data_ptr()), ctypes.c_uint64(rows),
+                ctypes.c_double(atol), ctypes.c_double(rtol), ctypes.c_void_p(found.data_ptr())),
+            shared=stages * 2 * _THREADS * 16)
+    if len(found) > blocks:
+        _start_any(a, b, (kind, kind), rows * row, atol, rtol, found[blocks:])
+    return found
+
+
+@functools.cache
+def _fast_kernel(device: int, kind: str, threads: int, blocks: int, stages: int,
+                 unroll: int) -> Kernel:
+    which = "packed" if _is_packed(kind, device) else "fast"
+    return kernel(device, f"{which}.cu", f"measure_{which}", (
+        kind, f"THREADS={threads}", f"BLOCKS={blocks}", f"STAGES={stages}", f"UNROLL={unroll}"))
+
+
+@functools.cache
+def _capability(device: int) -> tuple[int, int]:
+    return torch.cuda.get_device_capability(device)
+
+
+def _blocks_any(count: int, device: int) -> int:
+    return max(1, min(_multiprocessors(device), -(-count // _THREADS_ANY)))
 
 
 def _start_any(a: torch.Tensor, b: torch.Tensor, types: tuple[str, str], first: int, atol: float,
-               rtol: float) -> torch.Tensor:
-    count = a.numel() - first
-    blocks = max(1, min(_multiprocessors(a.device.index), -(-count // _THREADS_ANY)))
-    found = _room(blocks, a.device)
+               rtol: float, found: torch.Tensor) -> torch.Tensor:
     compiled = kernel(a.device.index, "general.cu", "measure_any", (
         f"A={types[0]}", f"B={types[1]}", f"STEPS={_steps(*types)}", f"THREADS={_THREADS_ANY}"))
-    compiled.start(blocks, _THREADS_ANY, (
+    compiled.start(len(found), _THREADS_ANY, (
         ctypes.c_void_p(a.data_ptr()), ctypes.c_void_p(b.data_ptr()), ctypes.c_uint64(first),
         ctypes.c_uint64(a.numel()), ctypes.c_double(atol), ctypes.c_double(rtol),
         ctypes.c_void_p(found.data_ptr())))
@@ -132,51 +155,23 @@ def _room(blocks: int, device: torch.device) -> torch.Tensor:
 
 @functools.cache
 def _multiprocessors(device: int) -> int:
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)
+    cuda: Any = torch.cuda
+    return int(cuda.get_device_properties(device).multi_processor_count)
 
 
-def merged(parts: torch.Tensor) -> Any:
-    """One record from those of all blocks, always in the same order."""
-    return merged_rows(parts.cpu().numpy().view(LAYOUT).reshape(-1))
+def total(parts: torch.Tensor) -> Any:
+    """One record from those of all blocks."""
+    found = _room(1, parts.device)
+    kernel(parts.device.index, "total.cu", "measure_total", ("THREADS=32",)).start(1, 32, (
+        ctypes.c_void_p(parts.data_ptr()), ctypes.c_uint32(len(parts)),
+        ctypes.c_void_p(found.data_ptr())))
+    return from_zero(found.cpu().numpy().view(LAYOUT)[0, 0])
 
 
-def merged_rows(rows: Any) -> Any:
-    """The same for an array of LAYOUT."""
-    total = numpy.zeros((), LAYOUT)
-    for name in LAYOUT.names or ():
-        if name in ("a", "b", "pivot_a", "pivot_b"):
-            continue
-        values = rows[name]
-        if name in ("max_abs", "max_rel", "rtol_needed", "ulp"):
-            total[name] = values.max()
-        elif name in ("mismatch_at", "agreeing_at"):
-            total[name] = values.min()
-        elif name == "max_abs_at":
-            total[name] = values[rows["max_abs"] == rows["max_abs"].max()].min()
-        elif name not in ("mean_a", "mean_b", "m2_a", "m2_b", "co"):
-            total[name] = values.sum()
-    count = rows["values"]
-    mean_a, total["m2_a"], apart_a = _centred(count, rows["mean_a"], rows["m2_a"])
-    mean_b, total["m2_b"], apart_b = _centred(count, rows["mean_b"], rows["m2_b"])
-    pivots = {side: float(rows[f"pivot_{side}"][0]) for side in ("a", "b")}
-    total["mean_a"], total["mean_b"] = pivots["a"] + mean_a, pivots["b"] + mean_b
-    total["co"] = (rows["co"] + count * apart_a * apart_b).sum()
+def from_zero(sums: Any) -> Any:
+    """Means that count from 0; in the kernels they count from the pivots."""
     for side in ("a", "b"):
-        of_side, to = rows[side], total[side]
-        mean, to["m2"], _ = _centred(of_side["count"], of_side["mean"], of_side["m2"])
-        to["mean"] = pivots[side] + mean if of_side["count"].any() else 0.0
-        to["min"], to["max"] = of_side["min"].min(), of_side["max"].max()
-        for name in ("count", "zeros", "nan", "inf"):
-            to[name] = of_side[name].sum()
-    return total
-
-
-def _centred(count: Any, mean: Any, m2: Any) -> tuple[float, float, Any]:
-    """The mean of all, the squares about it, and how far each block's mean is from it."""
-    all_of_them = count.sum()
-    if all_of_them == 0:
-        return 0.0, 0.0, mean * 0
-    pivot = mean[numpy.argmax(count)]
-    middle = pivot + (count * (mean - pivot)).sum() / all_of_them
-    apart = numpy.where(count > 0, mean - middle, 0.0)
-    return float(middle), float((m2 + count * apart * apart).sum()), apart
+        sums[f"mean_{side}"] += sums[f"pivot_{side}"]
+        if sums[side]["count"]:
+            sums[side]["mean"] += sums[f"pivot_{side}"]
+    return sums

@@ -7,7 +7,9 @@
 // - four quotients |d| / (|a| + 1e-8) are brought to one, which has one reciprocal;
 // - squares are not taken about a pivot. A product of two bf16 has 16 bits, so sums in float64 are
 //   exact where values are alike, which is where squares about a mean would lose digits. A value
-//   that is too small for that is far from the mean, and its own square covers the error.
+//   that is too small for that is far from the mean, and its own square covers the error;
+// - B's sums are those of A and of the differences, which are needed anyway. Where B is much smaller
+//   than A that loses digits, which the caller sees: general.cu then does the tensor again.
 
 #define SIGNS 0x80008000u
 #define ONES 0x00010001u
@@ -21,7 +23,7 @@ struct Limits {
 
 struct State {
   double abs, squared, relative;
-  double x, y, xx, yy, xy;
+  double x, d, xx, xd;
   u32 least_a, most_a, least_b, most_b, apart;  // Two values each, as the words have them.
   u32 unequal, filled_a, filled_b;              // Counts of two halves, and their totals:
   u32 all_unequal, all_filled_a, all_filled_b;
@@ -87,10 +89,9 @@ __device__ inline Quotient add_pair(State& s, double a, double b, double atol, d
   s.abs += size;
   s.squared = fma(d, d, s.squared);
   s.x += a;
-  s.y += b;
+  s.d += d;
   s.xx = fma(a, a, s.xx);
-  s.yy = fma(b, b, s.yy);
-  s.xy = fma(a, b, s.xy);
+  s.xd = fma(a, d, s.xd);
   s.exceeding += sign_of(fma(rtol, size_a, atol) - size);
   return {size, size_a + 1e-8};
 }
@@ -113,9 +114,9 @@ __device__ inline u32 word_of(const uint4& v, int i) {
 
 // A vector in which some lane of the warp may have a record. It is read again: this is rare, and
 // registers are not.
-__device__ __noinline__ Limits look_at(Records& r, const uint4* at_a, const uint4* at_b, u64 vector,
+__device__ __noinline__ Limits look_at(Records& r, const uint4* a, const uint4* b, u64 vector,
                                        double atol) {
-  const uint4 va = fetch(at_a), vb = fetch(at_b);
+  const uint4 va = fetch(a + vector), vb = fetch(b + vector);
   u32 candidates = 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -158,10 +159,11 @@ __device__ inline Sums sums_of(const State& s, const Records& r, float pivot_a, 
   const double n = static_cast<double>(count);
   sums.count = sums.values = sums.a.count = sums.b.count = n;
   sums.mean_a = sums.a.mean = fma(-n, sums.pivot_a, s.x) / n;
-  sums.mean_b = sums.b.mean = fma(-n, sums.pivot_b, s.y) / n;
+  sums.mean_b = sums.b.mean = fma(-n, sums.pivot_b, s.x + s.d) / n;
+  const double co_d = about_means(s.xd, s.x, s.d, n);
   sums.m2_a = sums.a.m2 = fmax(0.0, about_means(s.xx, s.x, s.x, n));
-  sums.m2_b = sums.b.m2 = fmax(0.0, about_means(s.yy, s.y, s.y, n));
-  sums.co = about_means(s.xy, s.x, s.y, n);
+  sums.m2_b = sums.b.m2 = fmax(0.0, sums.m2_a + 2 * co_d + about_means(s.squared, s.d, s.d, n));
+  sums.co = sums.m2_a + co_d;
   sums.a.min = fminf(low_half(s.least_a), high_half(s.least_a));
   sums.a.max = fmaxf(low_half(s.most_a), high_half(s.most_a));
   sums.b.min = fminf(low_half(s.least_b), high_half(s.least_b));
@@ -203,18 +205,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   u32 vectors = 0;
   if (first < rows) {
     vectors = static_cast<u32>((rows - first + warps - 1) / warps);
-    const uint4 *at_a = a + first * 32 + lane, *at_b = b + first * 32 + lane;
-    uint4 next_a = fetch(at_a), next_b = fetch(at_b);
-#pragma unroll 2
-    for (u32 left = vectors; left > 0; --left) {
-      const uint4 va = next_a, vb = next_b;
-      const u64 step = left > 1 ? warps * 32 : 0;
-      next_a = fetch(at_a + step);
-      next_b = fetch(at_b + step);
-      if (measure_vector(s, va, vb, atol, rtol)) s.low = look_at(r, at_a, at_b, at_a - a, atol);
-      at_a += step;
-      at_b += step;
-      if (left % FLUSH == 0) flush(s);
+    const u64 at = first * 32 + lane, step = warps * 32;
+    Ahead ahead = begin(a + at, b + at, step, vectors);
+#pragma unroll UNROLL
+    for (u32 i = 0; i < vectors; ++i) {
+      uint4 va, vb;
+      next(ahead, i, vectors, va, vb);
+      if (measure_vector(s, va, vb, atol, rtol)) s.low = look_at(r, a, b, at + step * i, atol);
+      if (i % FLUSH == FLUSH - 1) flush(s);
     }
     flush(s);
   }

@@ -270,6 +270,13 @@ TEST(ExplainOutput, DropoutIsToldFromARowThatIsEmpty) {
       "");
 }
 
+TEST(ExplainOutput, AnActivationThatCutsOffOneSignIsNoDropout) {
+  EXPECT_NE(cause_of(with_output([](const Values& a, uint64_t at) {
+              return a[at] < 0 ? 0 : static_cast<float>(a[at] * 2);
+            })),
+            "dropout");
+}
+
 TEST(ExplainOutput, AStepThatIsComputedInFewerBitsIsACast) {
   const Told told = with_output(
       [](const Values& a, uint64_t at) { return as_stored(a[at] * (1 + 0x1p-10), DType::bf16); });

@@ -43,6 +43,21 @@ class Dropped final : public Operator {
   double factor_;
 };
 
+// Dropout does not look at what it drops: positive and negative values are equally likely to go.
+// An activation that cuts off one sign is none.
+bool ignores_signs(const std::vector<double>& x, const std::vector<double>& y) {
+  double count[2] = {0, 0}, gone[2] = {0, 0};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] == 0) continue;
+    count[x[i] > 0] += 1;
+    gone[x[i] > 0] += y[i] == 0 ? 1 : 0;
+  }
+  if (count[0] == 0 || count[1] == 0) return true;
+  const double share = (gone[0] + gone[1]) / (count[0] + count[1]);
+  const double deviation = std::sqrt(share * (1 - share) * (1 / count[0] + 1 / count[1]));
+  return std::abs(gone[0] / count[0] - gone[1] / count[1]) <= kDeviations * deviation;
+}
+
 }  // namespace
 
 std::optional<Change> dropped(const Context& context, const OperatorPtr& of) {
@@ -52,6 +67,7 @@ std::optional<Change> dropped(const Context& context, const OperatorPtr& of) {
   const Block x = of->predict({&AlignedPair::b}, grid),
               y = target->predict({&AlignedPair::b}, grid);
   if (x.values.size() != y.values.size() || x.empty()) return std::nullopt;
+  if (!ignores_signs(x.values, y.values)) return std::nullopt;
   double zeros = 0;
   std::vector<double> factors;
   for (std::size_t i = 0; i < x.values.size(); ++i) {

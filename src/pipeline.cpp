@@ -29,9 +29,10 @@
 #include "naming/naming.h"
 #include "report/auxiliary.h"
 #include "report/conversion.h"
+#include "report/divergence_text.h"
+#include "report/expert_reach.h"
 #include "report/layout_notes.h"
 #include "report/predictions.h"
-#include "report/token_reach.h"
 #include "report/unpaired.h"
 #include "report/wording.h"
 
@@ -45,6 +46,19 @@ Side side_of(const Catalog& catalog) {
 
 LayoutOptions layout_of(const Request& request) {
   return {request.align, request.dims, !request.shape_only};
+}
+
+Sides sides_of(const Pairing& pairing, const Request& request) {
+  Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, layout_of(request));
+  sides.conversion = pairing.conversion.get();
+  sides.merges = &pairing.merges;
+  return sides;
+}
+
+// How one checkpoint was made of the other, so that each pair is judged by the same rule.
+void infer_rules(const Request& request, Pairing& pairing) {
+  if (!request.shape_only) pairing.merges = find_merges(pairing.a, pairing.b, pairing.matching);
+  pairing.conversion = conversion_of(sides_of(pairing, request));
 }
 
 // Makes whole tensors of what several ranks hold, and says so.
@@ -147,17 +161,6 @@ std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const 
     rows[i].matched_by = pair.matched_by;
   }
   return rows;
-}
-
-// The first pair in display order that is not close.
-std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows) {
-  for (const PairRow& row : rows) {
-    const Status status = row.comparison.status;
-    if (status == Status::different || status == Status::incomparable)
-      return FirstDivergence{row.index, false,
-                             "the first pair, in display order, that is not close"};
-  }
-  return std::nullopt;
 }
 
 // How far the noise run is from a, for each tensor of a.
@@ -308,6 +311,7 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   if (!pairing.alone)
     for (std::string& note : set_aside(pairing.a, pairing.b, !request.shape_only))
       report.notes.push_back(std::move(note));
+  if (!pairing.alone) name_normed_weights(pairing.a, pairing.b);
   if (!pairing.alone) name_sequences_alike(pairing.a, pairing.b, report.notes);
 
   // Decide which tensor answers to which. Leftovers on either side are part of the result.
@@ -316,18 +320,17 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   pairing.matching =
       pairing.alone ? match_within(pairing.a) : TRY(match(pairing.a, pairing.b, options));
   const Matching& matching = pairing.matching;
-  // Infer how one checkpoint was made of the other, so that each pair is judged by the same rule.
-  if (!pairing.alone)
-    pairing.conversion =
-        conversion_of(sides_of(pairing.a, pairing.b, matching, layout_of(request)));
+  if (!pairing.alone) infer_rules(request, pairing);
   report.notes.insert(report.notes.end(), matching.notes.begin(), matching.notes.end());
   report.pairs = rows_for(matching, pairing.a, pairing.b);
   // What only one of two dumps has was not dumped by the other: coverage, and no difference.
   const UnpairedOptions how{request.unpaired_stats,
-                            !request.require_all && are_dumps(pairing.a, pairing.b)};
+                            !request.require_all && hold_parts(pairing.a, pairing.b)};
   report.only_a = unpaired_rows(pairing.a, pairing.b, matching.only_a, how);
   report.only_b = unpaired_rows(pairing.b, pairing.a, matching.only_b, how);
   if (!pairing.alone) list_auxiliary(pairing.a, pairing.b, matching, report);
+  if (!pairing.merges.a.empty() || !pairing.merges.b.empty())
+    list_merged(sides_of(pairing, request), report);
   return pairing;
 }
 
@@ -342,8 +345,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
       request.progress(std::min(done += bytes, total), total);
     };
   }
-  Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, layout_of(request));
-  sides.conversion = pairing.conversion.get();
+  const Sides sides = sides_of(pairing, request);
   for_each_index(report.pairs.size(), [&](std::size_t i) {
     compare_pair(sides, pairing.matching.pairs[i], with_progress, report.pairs[i]);
     if (request.on_row && !called_off()) request.on_row(report.pairs[i]);
@@ -358,7 +360,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
     TRY(explain(request, pairing, asked, report));
   // Rows that both have are in one order, which the side tells that knows its tokens.
   if (request.diagnose.enabled && !pairing.alone)
-    tell_tokens(
+    tell_reach(
         pairing.b.tokens.empty() ? pairing.a.tokens : pairing.b.tokens,
         [&](std::size_t pair) { return align_pair(pairing, pair, request); }, report);
   if (request.diagnose.enabled) report_conversion(sides, report);
@@ -376,9 +378,7 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
 }
 
 Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const Request& request) {
-  Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, layout_of(request));
-  sides.conversion = pairing.conversion.get();
-  return aligned_views(sides, pairing.matching.pairs[pair]);
+  return aligned_views(sides_of(pairing, request), pairing.matching.pairs[pair]);
 }
 
 Result<Report> compare_models(const Request& request) {

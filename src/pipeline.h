@@ -59,6 +59,7 @@ struct Pairing {
   bool alone = false;  // One input, compared with itself: b is a.
   Matching matching;
   std::shared_ptr<const Conversion> conversion;  // Of two checkpoints; none for dumps.
+  Merges merges;                                 // What their tensors could be merged with.
   Report report;  // All there is to say without reading; its pairs have no numbers yet.
 };
 

@@ -40,8 +40,8 @@ class Examples(unittest.TestCase):
                 laid.parent.mkdir(parents=True, exist_ok=True)
                 laid.write_text(text)
             done = subprocess.run(
-                [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", "-DFMT_SHARED", "-Wall",
-                 "-Werror", f"-I{folder}/src", f"-I{ROOT}/src", f"-I{ROOT}/include",
+                [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", "-DFMT_SHARED",
+                 "-Wall", "-Werror", f"-I{folder}/src", f"-I{ROOT}/src", f"-I{ROOT}/include",
                  f"{folder}/{source}"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -54,7 +54,8 @@ class Examples(unittest.TestCase):
     def test_a_layout_of_dumps(self):
         path, header = "src/dumps/step_folders.cpp", "src/dumps/layout.h"
         self.compile(path, {path: self.example(path)[0], header: edited(
-            header, (r"(?=extern const Layout module_hooks;)", "extern const Layout step_folders;\n"),
+            header,
+            (r"(?=extern const Layout module_hooks;)", "extern const Layout step_folders;\n"),
             (r"&module_hooks", "&step_folders, &module_hooks"))})
 
     def test_a_field_of_the_report(self):

@@ -166,5 +166,68 @@ class Rules(unittest.TestCase):
             self.assertIn("q_proj", other.stdout)
 
 
+class Merges(unittest.TestCase):
+    """LoRA updates beside the weights, in one file or in a folder as peft leaves it."""
+
+    def setUp(self):
+        self.base = model(11)
+        chance = np.random.default_rng(12)
+        self.adapter, self.merged = {}, dict(self.base)
+        self.updates = {}
+        for name, value in self.base.items():
+            if "q_proj" in name or "down_proj" in name:
+                down = chance.standard_normal((4, value.shape[1]), dtype=np.float32)
+                up = chance.standard_normal((value.shape[0], 4), dtype=np.float32) / 8
+                stem = "base_model.model." + name.removesuffix(".weight")
+                self.adapter[stem + ".lora_A.weight"] = down
+                self.adapter[stem + ".lora_B.weight"] = up
+                self.updates[name] = up @ down
+                self.merged[name] = value + 2 * self.updates[name]
+        self.guilty = next(iter(self.updates))
+
+    def compare(self, b, config):
+        """Exit status of `conversion`, and the report, of a folder with an adapter against b."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "a").mkdir()
+            write_safetensors(folder / "a" / "model.safetensors", self.base)
+            write_safetensors(folder / "a" / "adapter_model.safetensors", self.adapter)
+            if config:
+                (folder / "a" / "adapter_config.json").write_text(json.dumps(config))
+            write_safetensors(folder / "b.safetensors", b)
+            run = lambda *words: subprocess.run([PROGRAM, *words], cwd=folder,
+                                                capture_output=True, text=True)
+            status = run("conversion", "a", "b.safetensors", "-q").returncode
+            return status, json.loads(run("a", "b.safetensors", "-o", "report").stdout)
+
+    def different(self, report):
+        return {row["name_b"] for row in report["pairs"]
+                if row["status"] not in ("identical", "equal", "close")}
+
+    def test_a_sound_merge_is_close_with_and_without_a_configuration(self):
+        for config in (None, {"peft_type": "LORA", "r": 4, "lora_alpha": 8}):
+            status, report = self.compare(self.merged, config)
+            self.assertEqual(status, 0)
+            self.assertEqual(self.different(report), set())
+            rules = {row["rule"] for row in report["conversion"]}
+            self.assertIn("LoRA update of A merged (scale 2)", rules)
+
+    def test_a_weight_that_was_left_out_and_a_scale_that_is_missing_are_told(self):
+        left_out = dict(self.merged, **{self.guilty: self.base[self.guilty]})
+        unscaled = dict(self.merged,
+                        **{self.guilty: self.base[self.guilty] + self.updates[self.guilty]})
+        for b, code in ((left_out, "not_merged"), (unscaled, "merge_scale")):
+            status, report = self.compare(b, None)
+            self.assertEqual(status, 1)
+            self.assertEqual(self.different(report), {self.guilty})
+            self.assertIn(code, {finding["code"] for finding in report["findings"]})
+
+    def test_all_scaled_otherwise_than_the_configuration_says_is_different(self):
+        status, report = self.compare(self.merged, {"r": 4, "lora_alpha": 16})
+        self.assertEqual(status, 1)
+        self.assertEqual(self.different(report), set(self.updates))
+        self.assertEqual({finding["code"] for finding in report["findings"]}, {"merge_scale"})
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -22,6 +22,9 @@ COMMENT_OR_STRING = re.compile(
 NAMESPACE = re.compile(r'\bnamespace\s*([\w:]*)\s*\{')
 DIRECTIVE = re.compile(r'^\s*#(?:[^\n]*\\\n)*[^\n]*', re.M)
 DEFINE = re.compile(r'^\s*#\s*define\s+(\w+)', re.M)
+TYPE = re.compile(r'\s*(?:template\s*<[^{;]*?>\s*)?'
+                  r'(?:struct|class|enum|union|concept|using|namespace)\s+(?:class\s+|struct\s+)?'
+                  r'(?:\[\[\w+\]\]\s*)?([\w:]+)')
 GTEST = re.compile(r'\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST|INSTANTIATE_\w+|TYPED_TEST_SUITE)\s*\(')
 WORD = re.compile(r'(?<![\w.])(?<!->)[A-Za-z_]\w*')
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
@@ -53,8 +56,7 @@ def declared(text):
             continue
         if re.match(r'\s*using\s+namespace\b', statement):
             continue  # Each such name is one of ours, or of the standard library's suffixes.
-        kind = re.match(r'\s*(?:template\s*<[^{;]*?>\s*)?(?:struct|class|enum|union|concept|using|namespace)'
-                        r'\s+(?:class\s+|struct\s+)?(?:\[\[\w+\]\]\s*)?([\w:]+)', statement)
+        kind = TYPE.match(statement)
         if kind:
             names.add(kind[1].split(':')[-1])
             continue
@@ -138,9 +140,9 @@ def disturbs(one, other):
 
 def units(sources):
     """The sources in few groups: those that disturb the most others are placed first."""
-    ways = {source: [other for other in sources
-                     if other is not source and (disturbs(source, other) or disturbs(other, source))]
-            for source in sources}
+    ways = {one: [other for other in sources
+                  if other is not one and (disturbs(one, other) or disturbs(other, one))]
+            for one in sources}
     made = []
     for source in sorted(sources, key=lambda s: (-len(ways[s]), s.path)):
         for unit in made:

@@ -29,8 +29,8 @@ class Units(unittest.TestCase):
                          [["one", "two"]])
 
     def test_the_same_name_in_two_anonymous_namespaces_parts_them(self):
-        for first in ("constexpr int kMost = 3;", "int kMost[] = {1, 2};", "struct kMost { int x; };",
-                      "template <class T>\nT kMost(T x) { return x; }", "using kMost = int;",
+        for first in ("constexpr int kMost = 3;", "int kMost[] = {1, 2};",
+                      "struct kMost { int x; };", "template <class T>\nT kMost(T x) { return x; }", "using kMost = int;",
                       "enum class kMost { a };", "[[maybe_unused]] int kMost(int x) { return x; }"):
             with self.subTest(first):
                 self.assertEqual(joined(one="namespace t {\nnamespace {\n" + first + "\n}\n}",

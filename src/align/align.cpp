@@ -141,6 +141,7 @@ bool hides_order(const Whole& a, const Whole& b, bool as_many_ranks) {
 bool turns_grid(const Whole& a, const Whole& b, const Plan& plan) {
   if ((a.regrouping & b.regrouping & regrouped::kGrid) == 0) return false;
   if (a.on_rank != b.on_rank || moves_axes(plan)) return false;
+  // Without views: clang 14, which is for fuzzing, cannot compile those of this library.
   const auto joins = [](const Whole& whole) {
     std::vector<decltype(Step::argument)> axes;
     for (const Step& step : whole.steps)

@@ -192,7 +192,7 @@ void Traversal::gather(const Reader& reader, const Box& box, int64_t Axis::*stri
   std::vector<uint64_t> index(rank, 0);
   std::byte* out = buffer.data();
   for (const std::byte* end = out + box.count * item; out != end;) {
-    if (is_in_blocks(view.dtype)) {
+    if (is_in_blocks(view.dtype) || view.parts[0].packed) {
       copy_plane(BlockPlane{reader, static_cast<uint64_t>(element), plane.outer_bytes / bytes,
                             plane.inner_bytes / bytes, plane.outer, plane.inner},
                  out);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
 
 #include "align/axes.h"
 #include "align/view.h"
@@ -36,11 +35,11 @@ std::vector<Plan> axis_orders(const Shape& a, const Shape& b) {
   std::vector<uint64_t> order(a.size());
   std::iota(order.begin(), order.end(), 0);
   while (std::ranges::next_permutation(order).found) {
-    const auto axes = std::views::iota(std::size_t{0}, a.size());
-    const bool fits = std::ranges::all_of(axes, [&](std::size_t i) { return a[order[i]] == b[i]; });
-    // Moving an axis of size 1 moves nothing.
-    const bool moves =
-        std::ranges::any_of(axes, [&](std::size_t i) { return order[i] != i && a[i] > 1; });
+    bool fits = true, moves = false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      fits &= a[order[i]] == b[i];
+      moves |= order[i] != i && a[i] > 1;  // Moving an axis of size 1 moves nothing.
+    }
     if (fits && moves) plans.push_back({{'a', Op::permute, order}});
   }
   return plans;
@@ -264,6 +263,15 @@ std::vector<Candidate> plain_candidates(const Operand& a, const Operand& b) {
     for (const std::vector<std::size_t>& order_b : part_orders(b.section))
       add_plain(with_order(a, order_a), with_order(b, order_b), order_a.empty() ? order_b : order_a,
                 candidates);
+  return candidates;
+}
+
+std::vector<Candidate> merged_candidates(const PairOperands& operands,
+                                         const MergedOperand& merged) {
+  Operand a = operands.a, b = operands.b;
+  (merged.how.side == 'a' ? a : b).shards = {merged.view};
+  std::vector<Candidate> candidates = plain_candidates(a, b);
+  for (Candidate& candidate : candidates) candidate.form.merge = merged.how;
   return candidates;
 }
 

@@ -4,13 +4,16 @@
 
 #include <vector>
 
-#include "convert/form.h"
+#include "convert/conversion.h"
 
 namespace tensordiff {
 
 // Axes dropped, merged, split or moved; shards put together; parts cut out. Equal shapes also in
 // every order of axes of equal size: a square matrix transposed.
 std::vector<Candidate> plain_candidates(const Operand& a, const Operand& b);
+
+// The plain candidates of a pair with one side merged.
+std::vector<Candidate> merged_candidates(const PairOperands& operands, const MergedOperand& merged);
 
 // A plain candidate with the rows of one side in another order; with parts inside each head only
 // where the tensor may hold several parts.

@@ -22,13 +22,14 @@ namespace {
 struct Kind {
   std::string a, b;  // With '#' for numbers.
   std::string part;  // Which part of a fused tensor.
+  Merge merge;       // What it could be merged with.
 
   auto operator<=>(const Kind&) const = default;
 };
 
-Kind kind_of(const Catalog& a, const Catalog& b, const Pair& pair) {
+Kind kind_of(const Catalog& a, const Catalog& b, const Pair& pair, const Merge& merge) {
   Kind kind{numbered_name(a.tensors[pair.a].name).pattern,
-            numbered_name(b.tensors[pair.b].name).pattern, ""};
+            numbered_name(b.tensors[pair.b].name).pattern, "", merge};
   for (const std::optional<Section>* section : {&pair.section_a, &pair.section_b})
     if (*section) kind.part += numbered_name((*section)->label).pattern;
   return kind;
@@ -96,7 +97,7 @@ class Voting {
   Voting(const Catalog& a, const Catalog& b, const std::vector<Pair>& pairs, std::vector<Fits> fits)
       : pairs_(pairs), fits_(std::move(fits)), implied_(implied_rope_rows(a, b)) {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      const Kind kind = kind_of(a, b, pairs[i]);
+      const Kind kind = kind_of(a, b, pairs[i], fits_[i].merge);
       Members& members = kinds_[kind];
       members.pairs.push_back(i);
       members.square |= fits_[i].square;
@@ -107,6 +108,7 @@ class Voting {
       members.rope |=
           has_rope(a.tensors[pairs[i].a].place.step) || has_rope(b.tensors[pairs[i].b].place.step);
       for (const Form& form : fits_[i].forms) ++members.votes[form];
+      if (kind.merge.kind != MergeKind::none) count_merge(kind.merge, fits_[i].forms);
     }
     for (const auto& [kind, members] : kinds_) pool(kind, members);
   }
@@ -137,6 +139,32 @@ class Voting {
   }
 
  private:
+  void count_merge(const Merge& merge, const std::vector<Form>& forms) {
+    if (forms.empty()) return;
+    // With whatever scale: another than the files tell is a mistake in the merge.
+    const bool is_merged =
+        std::ranges::any_of(forms, [&](const Form& form) { return form.merge.kind == merge.kind; });
+    merged_[merge] += is_merged ? 1 : -1;
+  }
+
+  // The votes for what most weights do that could be merged so. A mistake leaves a merge out sooner
+  // than it adds one, so that as many are enough.
+  void keep_merge(const Merge& merge, std::map<Form, std::size_t>& votes) const {
+    const auto found = merged_.find(merge);
+    const Merge rule = found != merged_.end() && found->second >= 0 ? merge : Merge();
+    std::map<Form, std::size_t> kept;
+    for (const auto& [form, count] : votes)
+      if (form.merge == rule) kept[form] += count;
+    // None does: the layout of the others, with no vote for it.
+    if (kept.empty())
+      for (const auto& [form, count] : votes) {
+        Form changed = form;
+        changed.merge = rule;
+        kept[changed] += 0;
+      }
+    votes = std::move(kept);
+  }
+
   // Other parts of heads than RoPE's are no question of the formats.
   bool against_formats(const Members& members, const Form& form) const {
     if (!members.rope || !implied_) return false;
@@ -172,6 +200,7 @@ class Voting {
   std::optional<Form> rule_of(const Kind& kind, const Members& members) const {
     if (members.votes.empty()) return std::nullopt;
     std::map<Form, std::size_t> votes = members.votes;
+    if (kind.merge.kind != MergeKind::none) keep_merge(kind.merge, votes);
     if (members.square && !members.table)
       if (const std::optional<bool> turned = orientation_of(kind)) {
         std::erase_if(votes, [&](const auto& vote) { return vote.first.moves_axes() != *turned; });
@@ -229,6 +258,7 @@ class Voting {
   std::map<Leaves, Tally<bool>> turned_;  // In kinds.
   Tally<Leaves> turned_squares_;          // In pairs, as are those below.
   std::size_t sums_ = 0;                  // In pairs: ranks that hold the same are added up.
+  std::map<Merge, int64_t> merged_;       // In pairs: merged less not merged.
   Tally<Rows> all_rows_;
   Tally<Function> all_functions_;
   Tally<std::vector<std::size_t>> all_parts_;
@@ -277,7 +307,12 @@ std::vector<std::string> summary_of(const Conversion& conversion) {
 std::optional<AlignedPair> carried_out(const Form& form, const PairOperands& operands) {
   std::optional<AlignedPair> best;
   double least = 0;
-  for (const Candidate& plain : plain_candidates(operands.a, operands.b)) {
+  std::vector<Candidate> all;
+  if (form.merge.kind == MergeKind::none) all = plain_candidates(operands.a, operands.b);
+  for (const MergedOperand& merged : operands.merges)
+    if (merged.how == form.merge)
+      for (Candidate& each : merged_candidates(operands, merged)) all.push_back(std::move(each));
+  for (const Candidate& plain : all) {
     if (plain.form.parts != form.parts || plain.form.whole != form.whole ||
         plain.form.axes != form.axes)
       continue;

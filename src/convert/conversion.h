@@ -42,9 +42,16 @@ struct Conversion {
   }
 };
 
-// Both sides of a pair as they are stored, and as alignment alone would lay them out.
+// A side of a pair merged with what lies beside it (merge.h).
+struct MergedOperand {
+  Merge how;
+  View view;
+};
+
+// Both sides of a pair as they are stored, and as they may be merged.
 struct PairOperands {
   Operand a, b;
+  std::vector<MergedOperand> merges = {};
 };
 using OperandsOf = std::function<PairOperands(const Pair& pair)>;
 

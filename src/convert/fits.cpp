@@ -71,6 +71,15 @@ Fits fits_of(const PairOperands& operands, const Tensor& a, const Tensor& b) {
   const double first = misfit(plain[0].pair);
   fits.tells = !std::isnan(first);
   if (!fits.tells) return fits;
+  // A small update or a factor near one leaves the weight as good as it is: the best fit counts.
+  if (!operands.merges.empty()) {
+    fits.merge = operands.merges[0].how;
+    std::vector<Candidate> all = plain;
+    for (const MergedOperand& merged : operands.merges)
+      for (Candidate& each : merged_candidates(operands, merged)) all.push_back(std::move(each));
+    fits.forms = fitting(all);
+    if (!fits.forms.empty()) return fits;
+  }
   // Where several orders of axes would do, the other layers decide.
   fits.forms = fitting(plain);
   if (!fits.forms.empty()) {

@@ -45,13 +45,30 @@ std::string parts_text(const std::vector<std::size_t>& parts) {
 
 }  // namespace
 
+std::string text_of(const Merge& merge) {
+  const std::string_view side = merge.side == 'a' ? "A" : "B";
+  switch (merge.kind) {
+    case MergeKind::none:
+      return "";
+    case MergeKind::weight_norm:
+      return fmt::format("weight norm of {} merged", side);
+    case MergeKind::batch_norm:
+      return fmt::format("batch norm of {} folded in", side);
+    case MergeKind::lora:
+      return fmt::format("LoRA update of {} merged (scale {:.3g})", side,
+                         static_cast<double>(merge.scale) / 1e6);
+  }
+  return "";
+}
+
 bool Form::moves_axes() const {
   return std::ranges::any_of(axes, [](const AxisStep& step) { return step.op == Op::permute; });
 }
 
 std::string text_of(const Form& form) {
   std::vector<std::string> words;
-  for (std::string text : {axes_text(form.axes), rows_text(form.rows), parts_text(form.parts)})
+  for (std::string text :
+       {text_of(form.merge), axes_text(form.axes), rows_text(form.rows), parts_text(form.parts)})
     if (!text.empty()) words.push_back(std::move(text));
   if (form.function != Function::none)
     words.push_back(fmt::format("B = {}", text_of(form.function)));

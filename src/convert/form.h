@@ -45,6 +45,17 @@ enum class Function : uint8_t {
   log_negated,   // The other way round.
 };
 
+// What a weight of one side was merged with to make that of the other.
+enum class MergeKind : uint8_t { none, weight_norm, batch_norm, lora };
+
+struct Merge {
+  MergeKind kind = MergeKind::none;
+  char side = 'a';    // The side that keeps the parts.
+  int64_t scale = 0;  // LoRA: what the update is multiplied with, in millionths.
+
+  auto operator<=>(const Merge&) const = default;
+};
+
 // One step of a plan without the sizes it was made for.
 struct AxisStep {
   char side = 'a';
@@ -60,6 +71,7 @@ struct Form {
   std::vector<AxisStep> axes;      // How axes are moved.
   Rows rows;
   Function function = Function::none;
+  Merge merge;
 
   auto operator<=>(const Form&) const = default;
   bool moves_axes() const;
@@ -67,6 +79,9 @@ struct Form {
 
 // "transposed", "axes in the order [3, 2, 0, 1]", "rows in RoPE order (heads of 64)", "A + 1".
 std::string text_of(const Form& form);
+
+// "LoRA update merged (scale 2)"
+std::string text_of(const Merge& merge);
 
 struct Candidate {
   Form form;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "convert/gguf_rope.h"
 #include "formats/model_config.h"
 
 namespace tensordiff {
@@ -16,30 +17,9 @@ enum class RopeOrder {
   hugging_face,  // As Hugging Face stores the architecture: halves, but for a few.
   turned,        // GGUF, and the converter of llama.cpp turns halves into neighbours.
   kept,          // GGUF, and the converter keeps the order of Hugging Face.
-  unlisted,      // GGUF of an architecture that is in neither list below.
+  unlisted,      // GGUF of an architecture that is in neither list of gguf_rope.h.
   meta,          // Meta's own names of Llama: neighbours.
 };
-
-// By the converter of llama.cpp: the architectures whose q and k it turns, because its RoPE works
-// on neighbours and that of Hugging Face on halves.
-constexpr std::string_view kTurned[] = {
-    "llama",   "llada",  "deci",     "baichuan",   "internlm2",   "minicpm",       "xverse",
-    "olmo",    "arctic", "granite",  "granitemoe", "deepseek",    "granitehybrid", "granite_swa",
-    "smollm3", "arcee",  "mistral3", "bailingmoe", "llama-embed", "chameleon",     "nanbeige"};
-// And those with separate q and k that it leaves as they are: both work on halves, or both on
-// neighbours. Of an architecture in neither list the report
-// says that nobody knows.
-constexpr std::string_view kKept[] = {
-    "afmoe",         "qwen2",        "qwen2moe",  "qwen2vl",  "qwen3",        "qwen3moe",
-    "qwen3vl",       "qwen3vlmoe",   "gemma",     "gemma2",   "gemma3",       "gemma3n",
-    "gemma4",        "phi2",         "phimoe",    "stablelm", "olmo2",        "olmoe",
-    "starcoder2",    "nemotron",     "exaone",    "exaone4",  "exaone-moe",   "command-r",
-    "cohere2",       "cohere2moe",   "llama4",    "ernie4_5", "ernie4_5-moe", "hunyuan-moe",
-    "hunyuan-dense", "smallthinker", "seed_oss",  "lfm2",     "lfm2moe",      "falcon-h1",
-    "dots1",         "apertus",      "bitnet",    "gpt-oss",  "glm4moe",      "gemma-embedding",
-    "orion",         "dream",        "llada-moe", "grovemoe", "minimax-m2",   "pangu-embedded",
-    "glm4",          "mimo2",        "step35",    "rnd1",     "eurobert",     "mellum",
-    "hy_v3"};
 
 bool has_name(const Catalog& catalog, std::string_view part) {
   return std::ranges::any_of(catalog.tensors, [&](const Tensor& tensor) {
@@ -55,10 +35,10 @@ struct Convention {
 Convention convention_of(const Catalog& catalog) {
   for (const Metadata& entry : catalog.metadata) {
     if (entry.key != "general.architecture") continue;
-    if (std::ranges::find(kTurned, entry.value) != std::end(kTurned))
+    if (std::ranges::find(kGgufTurned, entry.value) != std::end(kGgufTurned))
       return {RopeOrder::turned,
               fmt::format("a GGUF of '{}', whose RoPE turns neighbouring rows", entry.value)};
-    if (std::ranges::find(kKept, entry.value) != std::end(kKept))
+    if (std::ranges::find(kGgufKept, entry.value) != std::end(kGgufKept))
       return {RopeOrder::kept,
               fmt::format("a GGUF of '{}', which keeps the rows of Hugging Face", entry.value)};
     return {RopeOrder::unlisted, ""};

@@ -14,6 +14,12 @@ struct Name {
 
 // What a pair that fits `fits` lacks, where its kind follows `rule`.
 Name name_of(const Form& rule, const Form& fits) {
+  if (rule.merge.kind != MergeKind::none && fits.merge.kind == MergeKind::none)
+    return {"not_merged", "this weight is not merged; all others that could be are"};
+  if (rule.merge.kind == MergeKind::none && fits.merge.kind != MergeKind::none)
+    return {"not_merged", "this weight is merged; the others that could be are not"};
+  if (rule.merge.scale != fits.merge.scale)
+    return {"merge_scale", "the update is merged with another scale"};
   if (rule.moves_axes() && !fits.moves_axes())
     return {"not_transposed",
             "B has this tensor as A has it; all others of its kind are converted"};

@@ -24,6 +24,17 @@ TEST(Harmless, ANormFoldedIntoAConvolution) {
   EXPECT_EQ(alarms(steps(out, norm)), "layer1.0.conv1 ");
 }
 
+TEST(Harmless, AFactorIsNoFold) {
+  const Values in = random_values(16 * 24, 1), out = random_values(16 * 24, 2);
+  Values scaled = out;
+  for (auto& value : scaled) value /= 8;
+  // The next tensor of A is the same, and B's is that times eight: nothing shows that it is made of
+  // it.
+  EXPECT_EQ(
+      alarms({{"layers.0.act", in, in}, {"layers.0.attn", out, scaled}, {"layers.0", out, out}}),
+      "layers.0.attn ");
+}
+
 TEST(Harmless, TheTokensOfAnExpertAreASet) {
   const Values in = random_values(16 * 24, 1), out = random_values(16 * 24, 2);
   Values turned = out;

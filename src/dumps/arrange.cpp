@@ -11,6 +11,7 @@
 #include "align/whole.h"
 #include "base/text.h"
 #include "dumps/experts.h"
+#include "dumps/hidden_states.h"
 #include "dumps/layout.h"
 #include "dumps/modules.h"
 #include "dumps/passes.h"
@@ -279,8 +280,10 @@ Result<std::vector<std::string>> arrange(Catalog& catalog, std::string_view layo
 Result<std::vector<std::string>> arrange(Catalog& a, std::optional<Catalog>& b,
                                          std::string_view layout) {
   std::vector<std::string> notes = TRY(arrange(a, layout));
-  if (b)
-    for (std::string& note : TRY(arrange(*b, layout))) notes.push_back(std::move(note));
+  if (!b) return notes;
+  for (std::string& note : TRY(arrange(*b, layout))) notes.push_back(std::move(note));
+  take_as_layers(a, *b);
+  take_as_layers(*b, a);
   return notes;
 }
 

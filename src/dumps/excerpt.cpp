@@ -1,17 +1,16 @@
 #include "dumps/excerpt.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "align/view.h"
-#include "base/parallel.h"
-#include "formats/statistics.h"
-#include "tensor/reader.h"
+#include "dumps/summaries.h"
+#include "match/meaning.h"
 
 namespace tensordiff {
 namespace {
@@ -83,91 +82,47 @@ std::optional<Key> key_of(const Tensor& tensor) {
   return Key(place.layer, place.expert, place.call, place.pass, place.step);
 }
 
-// Steps that a side has once.
-std::map<Key, Tensor*> steps_of(Catalog& catalog) {
-  std::map<Key, Tensor*> steps;
-  for (Tensor& tensor : catalog.tensors)
-    if (const std::optional<Key> key = key_of(tensor)) {
-      const auto [at, is_new] = steps.emplace(*key, &tensor);
-      if (!is_new) at->second = nullptr;
-    }
+std::multimap<Key, Tensor*> steps_of(Catalog& catalog) {
+  std::multimap<Key, Tensor*> steps;
+  for (Tensor& tensor : catalog.tensors) {
+    if (is_excerpt(tensor)) continue;
+    if (const std::optional<Key> key = key_of(tensor)) steps.emplace(*key, &tensor);
+  }
   return steps;
 }
 
 std::size_t show(Catalog& excerpts, Catalog& other) {
-  const std::map<Key, Tensor*> partners = steps_of(other);
+  const std::multimap<Key, Tensor*> partners = steps_of(other);
   std::size_t count = 0;
   for (Tensor& tensor : excerpts.tensors) {
     if (!is_excerpt(tensor)) continue;
     const std::vector<std::vector<Stretch>> shown = shown_in(tensor.view);
-    const std::optional<Key> key = key_of(tensor);
-    const auto partner = key ? partners.find(*key) : partners.end();
-    if (partner != partners.end() && partner->second && !is_excerpt(*partner->second))
-      if (std::optional<View> view = in_shape(partner->second->view, tensor.view.shape)) {
-        partner->second->view = only(std::move(*view), shown);
-        partner->second->tokens = nullptr;
-      }
+    const auto restrict_all = [&](const Key& key) {
+      for (auto [at, end] = partners.equal_range(key); at != end; ++at)
+        if (std::optional<View> view = in_shape(at->second->view, tensor.view.shape)) {
+          at->second->view = only(std::move(*view), shown);
+          at->second->tokens = nullptr;
+        }
+    };
+    if (std::optional<Key> key = key_of(tensor)) {
+      restrict_all(*key);
+      Role& role = std::get<Role>(*key);  // A module and its last projection give the same.
+      const Role twin = twin_of(role);
+      if (std::exchange(role, twin) != twin) restrict_all(*key);
+    }
     tensor.view = only(std::move(tensor.view), shown);
     ++count;
   }
   return count;
 }
 
-bool has_statistics(const Tensor& tensor) { return tensor.made_from == kProbeStatistics; }
-
-// Largest, smallest and mean value, and the Euclidean norm.
-std::optional<View> statistics_of(const View& view) {
-  const Result<Reader> reader = Reader::open(view);
-  const uint64_t count = view.elements();
-  if (!reader.ok() || count == 0 || is_complex(view.dtype)) return std::nullopt;
-  constexpr uint64_t kBlock = 1 << 14;
-  std::vector<double> values(std::min(count, kBlock));
-  double largest = -INFINITY, smallest = INFINITY, sum = 0, squares = 0;
-  for (uint64_t first = 0; first < count; first += kBlock) {
-    const uint64_t size = std::min(kBlock, count - first);
-    reader.value().values(first, size, values.data());
-    for (const double value : std::span(values).first(size)) {
-      largest = std::max(largest, value), smallest = std::min(smallest, value);
-      sum += value, squares += value * value;
-    }
-  }
-  const double told[] = {largest, smallest, sum / static_cast<double>(count), std::sqrt(squares)};
-  std::string bytes(std::size(told) * item_bytes(DType::f32), '\0');
-  encode(DType::f32, told, std::size(told), reinterpret_cast<std::byte*>(bytes.data()));
-  Result<View> made =
-      contiguous_view(DType::f32, {std::size(told)}, ByteSource(bytes_of(std::move(bytes))));
-  return made.ok() ? std::optional(std::move(made).value()) : std::nullopt;
-}
-
-void summarise(Catalog& catalog) {
-  for_each_index(catalog.tensors.size(), [&](std::size_t i) {
-    Tensor& tensor = catalog.tensors[i];
-    if (!tensor.fault.empty() || !tensor.shards.empty() || has_statistics(tensor)) return;
-    std::optional<View> statistics = statistics_of(tensor.view);
-    if (!statistics) return;
-    tensor.view = std::move(*statistics);
-    tensor.made_from = kProbeStatistics;
-    tensor.tokens = nullptr;
-  });
-  catalog.tokens.clear();
-}
-
-// Gives both sides statistics where one has nothing else.
-bool summarise_both(Catalog& a, Catalog& b) {
-  const bool of_a = !a.tensors.empty() && std::ranges::all_of(a.tensors, has_statistics);
-  const bool of_b = !b.tensors.empty() && std::ranges::all_of(b.tensors, has_statistics);
-  if (of_a == of_b) return of_a;
-  summarise(of_a ? b : a);
-  return true;
-}
-
 }  // namespace
 
 void keep_what_is_shown(Catalog& a, Catalog& b, std::vector<std::string>& notes) {
-  if (summarise_both(a, b)) {
-    notes.push_back(fmt::format("what is compared of each tensor is its {}", kProbeStatistics));
-    return;
-  }
+  for (auto [some, other] : {std::pair(&a, &b), std::pair(&b, &a)})
+    if (has_statistics(*other) && std::erase_if(some->tensors, is_excerpt) > 0)
+      notes.push_back("tensors that are printed in part have no statistics to compare");
+  if (summarise_both(a, b, notes)) return;
   const std::size_t count = show(a, b) + show(b, a);
   if (count > 0)
     notes.push_back(

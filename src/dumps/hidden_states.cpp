@@ -2,44 +2,62 @@
 //
 // Hugging Face's output_hidden_states gives L + 1 of them, as tensors "0", "1", … or
 // "hidden_states.0", …, or stacked in one [L + 1, batch, tokens, hidden]. The first is the
-// embedding, the i-th the stream before layer i, and the last is normed.
+// embedding, the i-th the stream before layer i, and the last is normed. generate() gives such a
+// tuple for each pass: "0.0", "0.1", …, "1.0", ….
+//
+// {layer: its output} has the same names, and no embedding: L of them. The other dump tells L.
 //
 // vLLM's connector writes "hidden_states" [tokens, layers, hidden] beside "token_ids". Which layers
 // were chosen is not in the file: they are taken for the outputs of layers 0, 1, …, and pairing
 // renumbers layers by their values.
 
+#include "dumps/hidden_states.h"
+
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "dumps/grammar.h"
+#include "naming/naming.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr std::string_view kName = "hidden_states.";
 
-std::optional<int32_t> index_in(std::string_view name) {
+struct Index {
+  int32_t pass = 0, state = 0;
+};
+
+std::optional<Index> index_in(std::string_view name) {
   if (name.starts_with(kName)) name.remove_prefix(kName.size());
-  return whole_number(name);
+  if (const std::optional<int32_t> state = whole_number(name)) return Index{0, *state};
+  const std::optional<int32_t> pass = whole_number(take_until(name, "."));
+  const std::optional<int32_t> state = whole_number(name);
+  return pass && state ? std::optional(Index{*pass, *state}) : std::nullopt;
 }
 
-// All of one shape with a batch, numbered from 0 on.
+// All of one shape with a batch, numbered from 0 on, in each pass.
 bool is_tuple(const Catalog& catalog) {
-  std::vector<int32_t> numbers;
-  const Shape* shape = nullptr;
+  std::map<int32_t, std::vector<int32_t>> numbers;
+  std::map<int32_t, const Shape*> shapes;
   for (const Tensor& tensor : catalog.tensors) {
     if (fact_in(tensor, tensor.name) != RunFact::none) continue;
-    const std::optional<int32_t> index = index_in(tensor.name);
+    const std::optional<Index> index = index_in(tensor.name);
     if (!index || tensor.view.shape.size() != 3) return false;
+    const Shape*& shape = shapes[index->pass];
     if (shape && *shape != tensor.view.shape) return false;
     shape = &tensor.view.shape;
-    numbers.push_back(*index);
+    numbers[index->pass].push_back(index->state);
   }
-  std::ranges::sort(numbers);
-  for (std::size_t i = 0; i < numbers.size(); ++i)
-    if (numbers[i] != static_cast<int32_t>(i)) return false;
-  return numbers.size() > 2;
+  for (auto& [pass, states] : numbers) {
+    std::ranges::sort(states);
+    for (std::size_t i = 0; i < states.size(); ++i)
+      if (states[i] != static_cast<int32_t>(i)) return false;
+    if (states.size() != numbers.begin()->second.size()) return false;
+  }
+  return !numbers.empty() && numbers.begin()->second.size() > 1;
 }
 
 // The one tensor that all are stacked in; none where there are several.
@@ -73,9 +91,11 @@ bool recognises(const Catalog& catalog) {
   return is_tuple(catalog) || layers_axis(catalog).has_value();
 }
 
+constexpr std::string_view kLast = "model.norm";
+
 std::string path_of(int32_t index, int32_t last) {
   return index == 0      ? "model.layers.0.resid_pre"  // Behind positions and scales.
-         : index == last ? "model.norm"
+         : index == last ? std::string(kLast)
                          : fmt::format("model.layers.{}", index - 1);
 }
 
@@ -98,7 +118,7 @@ Dump read(const Catalog& catalog) {
   int32_t last = 0;
   for (const Tensor& tensor : catalog.tensors)
     if (fact_in(tensor, tensor.name) == RunFact::none)
-      last = std::max(last, index_in(tensor.name).value_or(0));
+      last = std::max(last, index_in(tensor.name).value_or(Index()).state);
   const std::optional<std::size_t> axis = layers_axis(catalog);
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
     const Tensor& tensor = catalog.tensors[i];
@@ -108,15 +128,35 @@ Dump read(const Catalog& catalog) {
       read_stack(tensor, *axis, record, dump);
       continue;
     }
-    const int32_t index = index_in(tensor.name).value_or(0);
-    record.order = index;
-    if (record.fact == RunFact::none) record.path = path_of(index, last);
+    const auto [pass, state] = index_in(tensor.name).value_or(Index());
+    record.order = state;
+    record.pass = pass;
+    if (record.fact == RunFact::none) {
+      record.path = path_of(state, last);
+      record.name = fmt::format("hidden_states.{}", state);  // Of all passes.
+    }
     dump.records.push_back(std::move(record));
   }
   return dump;
 }
 
 }  // namespace
+
+void take_as_layers(Catalog& states, const Catalog& other) {
+  std::vector<Tensor>& tensors = states.tensors;
+  if (states.layout != layouts::hidden_states.name || tensors.empty()) return;
+  if (tensors.back().pairing_name() != kLast) return;
+  std::size_t layers = 0;
+  for (const Tensor& tensor : other.tensors)
+    if (tensor.place.known && tensor.place.layer >= 0)
+      layers = std::max(layers, static_cast<std::size_t>(tensor.place.layer) + 1);
+  // Of the last layer such a dump has only what the final norm makes of it.
+  if (other.layout == states.layout) layers = other.tensors.size() - 1;
+  if (layers != tensors.size()) return;
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    tensors[i].known_as = fmt::format("model.layers.{}", i);
+  read_places(states);
+}
 
 constinit const Layout layouts::hidden_states = {
     .name = "hidden-states",

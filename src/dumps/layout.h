@@ -72,6 +72,7 @@ namespace layouts {
 extern const Layout forward_hook;
 extern const Layout sglang_dumper;
 extern const Layout tensorrt_llm;
+extern const Layout tensorrt_engine;
 extern const Layout msprobe;
 extern const Layout hidden_states;
 extern const Layout transformer_lens;
@@ -79,13 +80,14 @@ extern const Layout llama_cpp;
 extern const Layout transformer_engine;
 extern const Layout flax;
 extern const Layout onnx_values;
+extern const Layout layer_lists;
 extern const Layout module_hooks;
 
 // The first that recognises a dump reads it.
-inline constexpr const Layout* kAll[] = {&forward_hook, &sglang_dumper,      &tensorrt_llm,
-                                         &msprobe,      &hidden_states,      &transformer_lens,
-                                         &llama_cpp,    &transformer_engine, &flax,
-                                         &onnx_values,  &module_hooks};
+inline constexpr const Layout* kAll[] = {
+    &forward_hook,  &sglang_dumper,    &tensorrt_llm, &tensorrt_engine,    &msprobe,
+    &hidden_states, &transformer_lens, &llama_cpp,    &transformer_engine, &flax,
+    &onnx_values,   &layer_lists,      &module_hooks};
 
 }  // namespace layouts
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "naming/naming.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {
@@ -164,6 +165,22 @@ const std::vector<Grammar>& grammars() {
         "iter_000002/decoder.layers.3.mlp.linear_fc1_weight.statistics"},
        {"layers.3.mlp.gated pass 2 rank 1", "decoder.layers.3.mlp.linear_fc2 pass 2",
         "decoder.layers.3.mlp.linear_fc1.weight pass 2"}},
+      {layouts::tensorrt_engine,
+       {"tllm_debug/PP_1/TP_1/iteration_3/transformer.vocab_embedding.output",
+        "PP_1/TP_2/iteration_4/transformer.layers.0.attention.qkv.output",
+        "iteration_4/transformer.layers.0.mlp.proj", "PP_1/TP_1/iteration_4/logits"},
+       {"transformer.vocab_embedding pass 3", "transformer.layers.0.attention.qkv pass 4",
+        "transformer.layers.0.mlp.proj pass 4", "logits pass 4"}},
+      {layouts::layer_lists,
+       {"resid.0", "resid.1", "mlp_out.0", "mlp_out.1", "logits"},
+       {"layers.0.resid", "layers.1.resid", "layers.0.mlp_out", "layers.1.mlp_out", "logits"}},
+      {layouts::module_hooks,  // A list of passes.
+       {"0.model.layers.0.mlp", "0.model.layers.0", "1.model.layers.0.mlp", "1.model.layers.0"},
+       {"model.layers.0.mlp", "model.layers.0", "model.layers.0.mlp pass 1",
+        "model.layers.0 pass 1"}},
+      {layouts::module_hooks,  // Files of passes, with tuples.
+       {"step_2/model.layers.0.0", "step_2/model.layers.0.1", "step_2/model.norm"},
+       {"model.layers.0 output 0 pass 2", "model.layers.0 output 1 pass 2", "model.norm pass 2"}},
       {layouts::flax,
        {"intermediates.layers_0.mlp.__call__.0", "layers_0.mlp.__call__.1",
         "intermediates.layers_0.attention.__call__.0.1"},
@@ -210,6 +227,39 @@ TEST(Layouts, HiddenStatesAreStreamsAndTheLastIsNormed) {
             (Texts{"model.layers.0.resid_pre", "model.layers.0", "model.norm"}));
 }
 
+// generate() gives a tuple for each pass.
+TEST(Layouts, HiddenStatesOfGenerateAreATupleForEachPass) {
+  Catalog catalog;
+  for (const char* name : {"0.0", "0.1", "0.2", "1.0", "1.1", "1.2"})
+    catalog.tensors.push_back({name, noise_view({1, name[0] == '0' ? 4U : 1U, 8}, 1), ""});
+  EXPECT_EQ(recognised(catalog), &layouts::hidden_states);
+  EXPECT_EQ(
+      told(layouts::hidden_states, catalog),
+      (Texts{"model.layers.0.resid_pre", "model.layers.0", "model.norm",
+             "model.layers.0.resid_pre pass 1", "model.layers.0 pass 1", "model.norm pass 1"}));
+}
+
+// {layer: output} has the names of such a tuple; the other dump tells how many layers there are.
+TEST(Layouts, OutputsOfLayersByNumberAreNoHiddenStates) {
+  Catalog states;
+  for (const char* name : {"0", "1"})
+    states.tensors.push_back({name, noise_view({1, 4, 8}, 1), ""});
+  std::optional<Catalog> other = named({"model.layers.0.mlp", "model.layers.1.mlp", "model.norm"});
+  read_places(*other);
+  ASSERT_TRUE(arrange(states, other, "").ok());
+  EXPECT_EQ(states.tensors[0].pairing_name(), "model.layers.0");
+  EXPECT_EQ(states.tensors[1].pairing_name(), "model.layers.1");
+}
+
+TEST(Layouts, ListsOverLayersMayBeStacked) {
+  Catalog catalog;
+  for (const char* name : {"resid", "attn_out"})
+    catalog.tensors.push_back({name, noise_view({2, 1, 4, 8}, 1), ""});
+  EXPECT_EQ(recognised(catalog), &layouts::layer_lists);
+  EXPECT_EQ(told(layouts::layer_lists, catalog),
+            (Texts{"layers.0.resid", "layers.1.resid", "layers.0.attn_out", "layers.1.attn_out"}));
+}
+
 // Stacked by Hugging Face, and by vLLM's connector.
 TEST(Layouts, StackedHiddenStatesAreOneForEachLayer) {
   Catalog stacked;
@@ -240,7 +290,7 @@ TEST(Layouts, LeaveOthersAlone) {
         Texts{"model.layers.0.mlp", "model.layers.0", "model.norm"},
         Texts{"bert.encoder.layer.0.attention.output", "bert.encoder.layer.0.output",
               "bert.encoder.layer.0", "bert.encoder.layer.0.intermediate"},
-        Texts{"0_query", "0_key"}, Texts{"a", "b", "c"}, Texts{}})
+        Texts{"mlp.0", "mlp.1", "mlp.2"}, Texts{"0_query", "0_key"}, Texts{"a", "b", "c"}, Texts{}})
     EXPECT_EQ(recognised(named(names)), nullptr);
 }
 

@@ -10,6 +10,8 @@
 // behind it. Where most names have that, the module is what stands before; BERT has a few modules
 // that are called so.
 //
+// Several passes may lie in one dump, with the number of the pass in front of each name.
+//
 // Modules of Megatron give (output, bias or None): a number 0 that has no 1 beside it is the output
 // of any module that is known by its path.
 
@@ -17,6 +19,7 @@
 #include <set>
 
 #include "dumps/grammar.h"
+#include "dumps/pass_names.h"
 #include "naming/naming.h"
 
 namespace tensordiff {
@@ -45,11 +48,12 @@ bool is_fact(const Tensor& tensor) { return fact_in(tensor, tensor.name) != RunF
 // The names of a dump, and what their numbers mean.
 class Names {
  public:
-  explicit Names(const Catalog& catalog) {
+  explicit Names(const Catalog& catalog) : passes_(catalog) {
     std::size_t results = 0, words = 0;
     for (const Tensor& tensor : catalog.tensors) {
-      names_.insert(tensor.name);
-      std::string_view path = tensor.name;
+      const std::string name = passes_.read(tensor.name).rest;
+      names_.insert(name);
+      std::string_view path = name;
       std::optional<int32_t> number;
       results += !is_fact(tensor);
       words += take_output_word(path, number);
@@ -61,6 +65,8 @@ class Names {
           dot != std::string::npos && names_.contains(std::string_view(name).substr(0, dot));
     }
   }
+
+  const PassNames& passes() const { return passes_; }
 
   // Takes what tells the output off a path; says which it is, and whether there was anything.
   bool take(std::string_view& path, std::optional<int32_t>& number) const {
@@ -91,35 +97,38 @@ class Names {
            place.parameter == Param::none && has(".0") && has(".1") && !has(".2");
   }
 
+  PassNames passes_;
   std::set<std::string, std::less<>> names_;
   bool says_output_ = false;
   std::size_t parents_ = 0;  // How many names stand below another one.
 };
 
-// Facts or tuples: without them the names are as they are compared.
+// Facts, tuples or passes: without them the names are as they are compared.
 bool recognises(const Catalog& catalog) {
   const Names names(catalog);
   std::size_t modules = 0, others = 0;
   for (const Tensor& tensor : catalog.tensors) {
-    const Place place = read_place(tensor.name);
+    const std::string name = names.passes().read(tensor.name).rest;
+    const Place place = read_place(name);
     if (place.parameter != Param::none) return false;
-    std::string_view path = tensor.name;
+    std::string_view path = name;
     std::optional<int32_t> number;
     const bool taken = names.take(path, number);
     const bool other = is_fact(tensor) || (taken && (number || read_place(path).known));
     modules += place.known || other;
     others += other;
   }
-  return others > 0 && 2 * modules >= catalog.tensors.size();
+  return (others > 0 || names.passes().any()) && 2 * modules >= catalog.tensors.size();
 }
 
 Dump read(const Catalog& catalog) {
   Dump dump;
   const Names names(catalog);
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
-    const std::string& name = catalog.tensors[i].name;
+    const auto [pass, name] = names.passes().read(catalog.tensors[i].name);
     Record record{.tensor = i, .path = name};
     record.order = static_cast<int64_t>(i);
+    record.pass = pass;
     record.fact = fact_in(catalog.tensors[i], name);
     std::string_view path = name;
     std::optional<int32_t> number;

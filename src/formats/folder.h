@@ -36,8 +36,9 @@ namespace folders {
 extern const FolderFormat torch_dcp;
 extern const FolderFormat torch_zero;
 extern const FolderFormat zarr;
+extern const FolderFormat llama_debug;
 
-inline constexpr const FolderFormat* kAll[] = {&torch_dcp, &torch_zero, &zarr};
+inline constexpr const FolderFormat* kAll[] = {&torch_dcp, &torch_zero, &zarr, &llama_debug};
 
 }  // namespace folders
 

@@ -126,7 +126,7 @@ class Statistics {
         numbers.push_back(value);
         labels += fmt::format("{}{}", labels.empty() ? "" : ", ", label);
       }
-      TRY(add(name, numbers, std::move(labels)));
+      TRY(add(name, numbers, labels));
     }
     return take();
   }
@@ -165,11 +165,11 @@ class Statistics {
       if (!number && !flag) return {};                        // Null: nothing was measured.
       numbers.push_back(number ? *number : static_cast<double>(*flag));
     }
-    return add(name, numbers, std::string(kProbeStatistics));
+    return add(name, numbers, kProbeStatistics);
   }
 
   Result<void> add(const std::string& name, const std::vector<double>& numbers,
-                   std::string labels) {
+                   std::string_view labels) {
     TRY(make_room(catalog_.tensors.size()));
     std::string bytes(numbers.size() * item_bytes(DType::f32), '\0');
     encode(DType::f32, numbers.data(), numbers.size(), reinterpret_cast<std::byte*>(bytes.data()));
@@ -177,7 +177,7 @@ class Statistics {
     tensor.name = name;
     tensor.view =
         TRY(contiguous_view(DType::f32, {numbers.size()}, ByteSource(bytes_of(std::move(bytes)))));
-    tensor.made_from = std::move(labels);
+    tensor.made_from = fmt::format("{}{}", kStatisticsMark, labels);
     catalog_.tensors.push_back(std::move(tensor));
     return {};
   }

@@ -6,7 +6,9 @@
 
 namespace tensordiff {
 
-// What msprobe tells of each tensor, in this order: Tensor::made_from of what is read of it.
+// Tensor::made_from of statistics begins so; their names follow, in order, divided by commas.
+inline constexpr std::string_view kStatisticsMark = "statistics: ";
+// What msprobe tells of each tensor.
 inline constexpr std::string_view kProbeStatistics = "max, min, mean, norm";
 
 }  // namespace tensordiff

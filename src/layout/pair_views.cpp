@@ -141,6 +141,13 @@ PairOperands operands_of(const Sides& sides, const Pair& which) {
   const Tensor& b = sides.b.tensors[which.b];
   PairOperands operands = {operand_of(sides, a, which.section_a, is_part),
                            operand_of(sides, b, which.section_b, is_part)};
+  if (sides.merges && !is_part)
+    for (const char side : {'a', 'b'}) {
+      const MergesOf& merges = sides.merges->of(side);
+      const auto found = merges.find(side == 'a' ? which.a : which.b);
+      if (found == merges.end()) continue;
+      for (const Merged& each : found->second) operands.merges.push_back({each.how, each.view});
+    }
   // A tensor that has some tokens only, as logits of the last one, is compared with these.
   if (!is_part && (a.tokens || b.tokens)) {
     const uint64_t count = std::max(sides.a.tokens.size(), sides.b.tokens.size());

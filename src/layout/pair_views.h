@@ -6,6 +6,7 @@
 
 #include "align/dims.h"
 #include "convert/conversion.h"
+#include "convert/merge.h"
 #include "layout/peer_layouts.h"
 
 namespace tensordiff {
@@ -34,6 +35,7 @@ struct Sides {
   bool all_ranks = false;
   std::shared_ptr<PeerLayouts> peers;
   const Conversion* conversion = nullptr;  // Of the pairs of this matching; may be none.
+  const Merges* merges = nullptr;          // What tensors could be merged with; may be none.
 };
 
 // What both sides of a pair hold, as it is stored.

@@ -139,8 +139,10 @@ void add_scales(const Rows& rows, std::vector<Candidate>& candidates) {
                             human_number(1 / factor)),
                 {{"temperature", 1 / factor}}, left / count));
   const auto [least, most] = std::ranges::minmax(factors);
-  // One factor is the simpler explanation where it is nearly as good.
-  if (rows.a.size() >= kPositionsMin && left_each < kLeft * left)
+  // One factor is the simpler explanation where it is nearly as good. What a norm divides by is
+  // positive, and of one size from position to position.
+  constexpr double kSpreadMax = 1e3;
+  if (rows.a.size() >= kPositionsMin && left_each < kLeft * left && least * kSpreadMax > most)
     candidates.push_back(candidate(
         "final_norm_missing",
         fmt::format("B's logits are A's times a factor that changes from position to position ({} "

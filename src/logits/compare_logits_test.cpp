@@ -261,5 +261,32 @@ TEST(Logits, SayWhatIsMissing) {
             "[positions, words] nor lists of log-probabilities");
 }
 
+TEST(Logits, OfTheLastTokenMayHaveOneAxis) {
+  const Values a = logits(1);
+  const Values last(a.end() - kWords, a.end());
+  EXPECT_EQ(compared(run_of(last, {kWords}), run_of(last, {kWords})).verdict, LogitsVerdict::same);
+  const LogitsComparison comparison = compared(run_of(a), run_of(last, {kWords}));
+  EXPECT_EQ(comparison.verdict, LogitsVerdict::same);
+  EXPECT_EQ(comparison.diff.positions, 1U);
+}
+
+// No norm makes nothing of a position.
+TEST(Logits, AMaskedPromptIsNoMissingNorm) {
+  EXPECT_EQ(codes_of(changed([](const Values& a, uint64_t t, uint64_t w) {
+              return t < 4 ? 0 : at(a, t, w) * (1 + 1e-5F * static_cast<float>(w % 3));
+            })),
+            "masked_prompt");
+}
+
+// A dump tells its tokens apart from its tensors.
+TEST(Logits, TokensOfADumpGiveThePerplexity) {
+  Catalog a = run_of(logits(1)), b = run_of(logits(2));
+  EXPECT_FALSE(compared(a, b).diff.perplexity_ratio.has_value());
+  for (Catalog* side : {&a, &b})
+    for (uint64_t t = 0; t < kPositions; ++t)
+      side->tokens.push_back({0, static_cast<int32_t>(t), static_cast<int64_t>(t)});
+  EXPECT_TRUE(compared(a, b).diff.perplexity_ratio.has_value());
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -23,11 +23,31 @@ std::multimap<std::vector<int64_t>, std::string> prefixes_of(const Catalog& cata
   return prefixes;
 }
 
+// The tensors that hold sequences, in their order.
+std::vector<std::size_t> tensors_of(const Catalog& catalog) {
+  std::vector<std::size_t> tensors;
+  const Result<std::vector<TokenSequence>> sequences = sequences_of(catalog);
+  if (!sequences.ok()) return tensors;
+  for (const TokenSequence& sequence : sequences.value())
+    if (tensors.empty() || tensors.back() != sequence.tensor) tensors.push_back(sequence.tensor);
+  return tensors;
+}
+
+void pair_in_order(Catalog& a, Catalog& b) {
+  if (!holds_only_sequences(a) || !holds_only_sequences(b)) return;
+  const std::vector<std::size_t> of_a = tensors_of(a), of_b = tensors_of(b);
+  if (of_a.size() != of_b.size()) return;
+  for (std::size_t i = 0; i < of_a.size(); ++i)
+    a.tensors[of_a[i]].known_as = b.tensors[of_b[i]].known_as = fmt::format("logits_{}", i);
+  read_places(a);
+  read_places(b);
+}
+
 }  // namespace
 
-void name_sequences_alike(const Catalog& a, Catalog& b, std::vector<std::string>& notes) {
+void name_sequences_alike(Catalog& a, Catalog& b, std::vector<std::string>& notes) {
   constexpr std::string_view kFormat = "log-probs";
-  if (a.format != kFormat || b.format != kFormat) return;
+  if (a.format != kFormat || b.format != kFormat) return pair_in_order(a, b);
   const auto of_a = prefixes_of(a), of_b = prefixes_of(b);
   std::map<std::string, std::string> names;  // Of B to those of A.
   for (auto at = of_a.begin(); at != of_a.end(); at = of_a.upper_bound(at->first)) {

@@ -4,6 +4,7 @@
 
 #include "formats/test_files.h"
 #include "naming/naming.h"
+#include "tensor/test_views.h"
 
 namespace tensordiff {
 namespace {
@@ -22,7 +23,7 @@ std::string names_of(const Catalog& catalog) {
 }
 
 TEST(Rename, GivesSequencesOfTheSameTokensOneName) {
-  const Catalog a = lists(
+  Catalog a = lists(
       "{\"log_probs\": [-1], \"token_ids\": [1]}\n"
       "{\"log_probs\": [-2], \"token_ids\": [2]}");
   Catalog b = lists(
@@ -36,12 +37,27 @@ TEST(Rename, GivesSequencesOfTheSameTokensOneName) {
 }
 
 TEST(Rename, LeavesWhatStandsInOrderAlone) {
-  const Catalog a = lists("{\"log_probs\": [-1], \"token_ids\": [1]}");
+  Catalog a = lists("{\"log_probs\": [-1], \"token_ids\": [1]}");
   Catalog b = a;
   std::vector<std::string> notes;
   name_sequences_alike(a, b, notes);
   EXPECT_EQ(names_of(b), "sequence_0/log_probs ");
   EXPECT_TRUE(notes.empty());
+}
+
+// Logits that are all there is are compared, whatever their names and files are.
+TEST(Rename, LogitsThatAreAllThereIsAreAPair) {
+  Catalog a, b;
+  a.tensors.push_back({"lm_head.logits", noise_view({3, 40}, 1), ""});
+  b.path = "out/logits.npy";
+  b.tensors.push_back({"", noise_view({1, 3, 40}, 1), ""});
+  std::vector<std::string> notes;
+  name_sequences_alike(a, b, notes);
+  EXPECT_EQ(a.tensors[0].pairing_name(), b.tensors[0].pairing_name());
+  b.tensors.push_back({"model.norm", noise_view({3, 40}, 1), ""});
+  b.tensors[0].known_as.clear();
+  name_sequences_alike(a, b, notes);
+  EXPECT_NE(a.tensors[0].pairing_name(), b.tensors[0].pairing_name());
 }
 
 }  // namespace

@@ -31,12 +31,11 @@ bool is_named_logits(const Tensor& tensor) {
                                       tensor.place.parameter == Param::none);
 }
 
-// [positions, words], [sequences, positions, words].
+// [words] of one position, [positions, words], [sequences, positions, words].
 bool has_words(const Tensor& tensor) {
   const Shape& shape = tensor.view.shape;
   return is_float(tensor.view.dtype) && tensor.fault.empty() && tensor.shards.empty() &&
-         (shape.size() == 2 || shape.size() == 3) && shape.back() >= kWordsMin &&
-         tensor.elements() > 0;
+         !shape.empty() && shape.size() <= 3 && shape.back() >= kWordsMin && tensor.elements() > 0;
 }
 
 std::vector<double> values_of(const View& view) {
@@ -103,8 +102,13 @@ class Search {
       for (uint64_t i = s * length; i < (s + 1) * length; ++i) {
         sequence.log_probs.push_back(values[i]);
         if (!id.empty()) sequence.ids.push_back(id[i]);
-        // Trainers fill up with zeros; a probability of exactly one is none that a model gives.
         sequence.is_none.push_back(on.empty() ? false : on[i] == 0);
+      }
+      // Trainers fill up with zeros: where a mask says so, the sequence ends before them.
+      while (sequence.is_none.size() > 1 && sequence.is_none.back()) {
+        sequence.is_none.pop_back();
+        sequence.log_probs.pop_back();
+        if (!sequence.ids.empty()) sequence.ids.pop_back();
       }
       add_alternatives(tensor.name, sequence);
       found_.push_back(std::move(sequence));
@@ -142,9 +146,11 @@ class Search {
     if (!has_words(tensor)) return;
     const Shape& shape = tensor.view.shape;
     const uint64_t sequences = shape.size() == 3 ? shape[0] : 1;
-    const uint64_t positions = shape[shape.size() - 2];
+    const uint64_t positions = shape.size() == 1 ? 1 : shape[shape.size() - 2];
     for (uint64_t s = 0; s < sequences; ++s) {
-      View view = shape.size() == 3 ? squeezed(narrowed(tensor.view, 0, s, 1), 0) : tensor.view;
+      View view = shape.size() == 3   ? squeezed(narrowed(tensor.view, 0, s, 1), 0)
+                  : shape.size() == 1 ? split(tensor.view, 0, Shape{1, shape[0]})
+                                      : tensor.view;
       found_.push_back({label(tensor.name, s, sequences), index, std::move(view),
                         next_ids(tensor.name, s, sequences, positions)});
     }
@@ -154,12 +160,9 @@ class Search {
   // known. Of a context of which only the last rows are there, these predict its last tokens.
   std::vector<int64_t> next_ids(const std::string& name, uint64_t sequence, uint64_t sequences,
                                 uint64_t positions) {
-    const Tensor* tokens = beside(name, {"tokens", "input_ids", "token_ids", "ids"});
-    if (!tokens || !is_integer(tokens->view.dtype)) return {};
-    const uint64_t count = tokens->elements() / sequences;
-    if (count * sequences != tokens->elements() || count < positions) return {};
-    const std::vector<int64_t> ids = integers_of(tokens->view);
-    if (ids.empty()) return {};
+    const std::vector<int64_t> ids = ids_beside(name);
+    const uint64_t count = ids.size() / sequences;
+    if (ids.empty() || count * sequences != ids.size() || count < positions) return {};
     const auto row = ids.begin() + static_cast<ptrdiff_t>(sequence * count);
     // All tokens have a row: the last row predicts what is not there.
     if (count == positions) {
@@ -168,6 +171,18 @@ class Search {
       return next;
     }
     return {row + static_cast<ptrdiff_t>(count - positions), row + static_cast<ptrdiff_t>(count)};
+  }
+
+  // In a dump ids are facts of the run, and no tensors (dumps/).
+  std::vector<int64_t> ids_beside(const std::string& name) {
+    const Tensor* tokens = beside(name, {"tokens", "input_ids", "token_ids", "ids"});
+    if (tokens && is_integer(tokens->view.dtype)) return integers_of(tokens->view);
+    std::vector<int64_t> ids;
+    for (const Token& token : catalog_.tokens) {
+      if (token.id < 0) return {};
+      ids.push_back(token.id);
+    }
+    return ids;
   }
 
   static std::string label(const std::string& name, uint64_t sequence, uint64_t sequences) {

@@ -98,9 +98,20 @@ std::string_view kind_by_type(const Tensor& tensor) {
   return {};
 }
 
+// Exporters of graphs write each number of the code as a node of its own: "/layer.0/Constant_5".
+bool is_graph_number(const Tensor& tensor) {
+  const std::string text = lower(tensor.pairing_name());
+  const auto is_constant = [](std::string_view part) {
+    return part.starts_with("constant") &&
+           part.substr(8).find_first_not_of("_0123456789") == std::string_view::npos;
+  };
+  return tensor.elements() <= 1 && std::ranges::any_of(parts_of(text), is_constant);
+}
+
 std::string_view kind_of(const Tensor& tensor) {
   if (const std::string_view kind = kind_by_name(tensor.pairing_name()); !kind.empty()) return kind;
   if (!tensor.fault.empty()) return {};
+  if (is_graph_number(tensor)) return "graph constant";
   return is_triangle(tensor) ? "mask" : kind_by_type(tensor);
 }
 

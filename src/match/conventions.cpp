@@ -194,6 +194,26 @@ void add_twins(const ByMeaning& of_a, const ByMeaning& of_b, Proposal& proposal)
   }
 }
 
+// Megatron calls gate and up in one "linear_fc1", as it calls the up projection of a plain MLP: it
+// is as large as what the other side calls both, and there is no gate beside it.
+void add_both_halves(const MatchInput& input, const ByMeaning& of_a, const ByMeaning& of_b,
+                     Proposal& proposal) {
+  const auto with = [](const ByMeaning& side, Meaning meaning,
+                       Role role) -> std::optional<std::size_t> {
+    meaning.role = role;
+    const auto at = side.find(meaning);
+    return at == side.end() ? std::nullopt : std::optional(at->second);
+  };
+  for (const auto& [meaning, a] : of_a) {
+    const bool both = meaning.role == Role::gate_up;
+    if (!both && meaning.role != Role::up) continue;
+    const auto b = with(of_b, meaning, both ? Role::up : Role::gate_up);
+    if (!b || of_b.contains(meaning) || with(both ? of_b : of_a, meaning, Role::gate)) continue;
+    if (elements_held(input.a.tensors[a]) == elements_held(input.b.tensors[*b]))
+      proposal.pairs.push_back({.a = a, .b = *b, .layer = {}, .stage = {}, .matched_by = {}});
+  }
+}
+
 Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
   const Meanings side_a = meanings_in(input.side_a, input.free_a, 'a', proposal.notes);
@@ -212,6 +232,7 @@ Result<Proposal> propose(const MatchInput& input) {
         {.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}});
   }
   add_twins(of_a, of_b, proposal);
+  add_both_halves(input, of_a, of_b, proposal);
   const Norms norms(input, of_a, of_b);
   const bool ask = input.options.read_values;
   if (ask && side_a.norms_behind != side_b.norms_behind)

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_set>
 
@@ -53,6 +55,61 @@ struct SlotMap {
 struct Member {
   std::size_t pair;
   Numbers a, b;
+};
+
+// A path up to and with its number in this place: "decoder.up_blocks.#".
+std::string path_to(const std::string& pattern, std::size_t slot) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i <= slot && at != std::string::npos; ++i)
+    at = pattern.find('#', i == 0 ? 0 : at + 1);
+  return at == std::string::npos ? pattern : pattern.substr(0, at + 1);
+}
+
+// How the numbers of blocks are counted, as all tensors inside of them show together. A kind that
+// only some blocks have (a shortcut, an upsampler) would not show it alone.
+class Counting {
+ public:
+  using Paths = std::pair<std::string, std::string>;  // Up to the number, in A and B.
+  using Map = std::map<uint64_t, uint64_t>;
+
+  void add(const std::string& a, const std::string& b, const Member& member) {
+    for (std::size_t i = 0; i < member.a.size(); ++i)
+      for (std::size_t j = 0; j < member.b.size(); ++j)
+        ++votes_[{path_to(a, i), path_to(b, j)}][member.a[i]][member.b[j]];
+  }
+
+  // The map that most tensors of each block follow, where it runs one way through all blocks.
+  const Map* of(const Paths& paths) {
+    const auto [found, fresh] = maps_.try_emplace(paths);
+    if (fresh) found->second = most(votes_.at(paths));
+    return found->second.empty() ? nullptr : &found->second;
+  }
+
+ private:
+  using Votes = std::map<uint64_t, std::map<uint64_t, std::size_t>>;
+
+  static Map most(const Votes& votes) {
+    Map map;
+    for (const auto& [from, targets] : votes) {
+      std::size_t all = 0;
+      for (const auto& [to, count] : targets) all += count;
+      const auto best =
+          std::ranges::max_element(targets, {}, [](const auto& target) { return target.second; });
+      if (2 * best->second <= all) return {};
+      map[from] = best->first;
+    }
+    const auto falls = [&](const auto& wrong) {
+      return std::adjacent_find(map.begin(), map.end(), [&](const auto& x, const auto& y) {
+               return !wrong(x.second, y.second);
+             }) == map.end();
+    };
+    const bool rising = falls(std::less<>());
+    const bool falling = map.size() >= kReversedMin && falls(std::greater<>());
+    return rising || falling ? map : Map();
+  }
+
+  std::map<Paths, Votes> votes_;
+  std::map<Paths, Map> maps_;
 };
 
 std::map<uint64_t, uint64_t> bijection(const std::set<uint64_t>& from, const std::set<uint64_t>& to,
@@ -115,10 +172,13 @@ std::vector<Numbers> in_order(const std::vector<Member>& members) {
 }
 
 // The numbers of B that the rule of these pairs gives for those of A.
-std::vector<Numbers> expected_numbers(const std::vector<Member>& members) {
+std::vector<Numbers> expected_numbers(
+    const std::vector<Member>& members,
+    const std::function<std::optional<SlotMap>(std::size_t)>& known) {
   std::vector<SlotMap> maps;
   for (std::size_t slot = 0; slot < members[0].b.size(); ++slot) {
-    maps.push_back(best_map(members, slot));
+    std::optional<SlotMap> by_all = known(slot);
+    maps.push_back(by_all ? std::move(*by_all) : best_map(members, slot));
     if (!maps.back().constant && maps.back().map.empty()) return in_order(members);
   }
   std::vector<Numbers> expected;
@@ -147,6 +207,8 @@ class Exchange {
       groups_[{std::move(a.pattern), std::move(b.pattern), std::move(part)}].push_back(
           {i, std::move(a.numbers), std::move(b.numbers)});
     }
+    for (const auto& [kind, members] : groups_)
+      for (const Member& member : members) counting_.add(kind[0], kind[1], member);
     for (std::size_t b = 0; b < names_b_.size(); ++b) by_name_.emplace(parse(names_b_[b]), b);
   }
 
@@ -163,7 +225,8 @@ class Exchange {
   using KindKey = std::array<std::string, 3>;
 
   void repair(const KindKey& kind, const std::vector<Member>& members) {
-    const std::vector<Numbers> expected = expected_numbers(members);
+    const std::vector<Numbers> expected =
+        expected_numbers(members, [&](std::size_t slot) { return known_map(kind, members, slot); });
     std::map<std::size_t, std::size_t> moves;  // Pair to tensor of B.
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (expected[i] == members[i].b) continue;
@@ -173,6 +236,22 @@ class Exchange {
     if (!is_closed(moves)) return;
     for (const auto& [pair, b] : moves) matching_.pairs[pair].b = b;
     changed_ += moves.size();
+  }
+
+  // The way of counting that all kinds inside the same blocks share, where most of these follow it.
+  std::optional<SlotMap> known_map(const KindKey& kind, const std::vector<Member>& members,
+                                   std::size_t slot_b) {
+    std::optional<SlotMap> best;
+    for (std::size_t slot = 0; slot < members[0].a.size(); ++slot) {
+      const Counting::Map* map = counting_.of({path_to(kind[0], slot), path_to(kind[1], slot_b)});
+      if (!map || map->size() < 2) continue;
+      SlotMap found{false, slot, *map, 0, false};
+      for (const Member& member : members)
+        found.agreeing += map->at(member.a[slot]) == member.b[slot_b];
+      if (2 * found.agreeing > members.size() && (!best || found.agreeing > best->agreeing))
+        best = std::move(found);
+    }
+    return best;
   }
 
   // Whether tensors only change places among these pairs.
@@ -188,6 +267,7 @@ class Exchange {
   Matching& matching_;
   std::vector<std::string> names_b_;
   std::map<KindKey, std::vector<Member>> groups_;
+  Counting counting_;
   std::map<Parsed, std::size_t> by_name_;
   std::size_t changed_ = 0;
 };
@@ -218,7 +298,8 @@ std::vector<std::string> with_first_numbers(const std::vector<std::string>& name
 }
 
 void pair_by_numbers(const MatchInput& input, Matching& matching) {
-  Exchange(input, matching).run();
+  // Names are only read again where values made a pair.
+  if (std::ranges::any_of(matching.pairs, is_by_value)) Exchange(input, matching).run();
 }
 
 }  // namespace tensordiff

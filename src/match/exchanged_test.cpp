@@ -46,6 +46,25 @@ TEST(Exchanged, BlocksThatAreCountedFromTheOtherEndStayPairedByValue) {
                    "up_blocks.2.foo.weight=zz.0.u.kernel"}));
 }
 
+TEST(Exchanged, WhatOnlySomeBlocksHaveIsCountedLikeTheRest) {
+  // Blocks from the other end; the first of them has no shortcut.
+  const Catalog a = catalog_of({{"up_blocks.0.foo.weight", {8, 8}, 1},
+                                {"up_blocks.1.foo.weight", {8, 8}, 2},
+                                {"up_blocks.2.foo.weight", {8, 8}, 3},
+                                {"up_blocks.1.short.weight", {6, 8}, 4},
+                                {"up_blocks.2.short.weight", {6, 8}, 5}});
+  const Catalog b = catalog_of({{"zz.0.u.kernel", {8, 8}, 3},
+                                {"zz.1.u.kernel", {8, 8}, 2},
+                                {"zz.2.u.kernel", {8, 8}, 1},
+                                {"zz.0.nin.kernel", {6, 8}, 5},
+                                {"zz.1.nin.kernel", {6, 8}, 4}});
+  EXPECT_EQ(
+      pairs_of(a, b),
+      (Names{"up_blocks.0.foo.weight=zz.2.u.kernel", "up_blocks.1.foo.weight=zz.1.u.kernel",
+             "up_blocks.1.short.weight=zz.1.nin.kernel", "up_blocks.2.foo.weight=zz.0.u.kernel",
+             "up_blocks.2.short.weight=zz.0.nin.kernel"}));
+}
+
 TEST(Exchanged, BlocksThatAreCountedThroughArePairedInOrder) {
   // Two blocks of three are six in B, and two of them changed places.
   std::vector<Named> a, b;

@@ -200,7 +200,121 @@ void extend(const FreeSide& wholes, const FreeSide& separate, std::vector<Fusion
   }
 }
 
-std::vector<Fusion> find(const FreeSide& wholes, const FreeSide& separate) {
+// The name of the bias beside a weight.
+std::optional<std::string> of_bias(const std::string& weight) {
+  constexpr std::string_view kWeight = "weight";
+  if (!weight.ends_with(kWeight)) return std::nullopt;
+  return weight.substr(0, weight.size() - kWeight.size()) + "bias";
+}
+
+// Biases are fused as the weights beside them are, and may be too small to show it.
+void add_biases(const FreeSide& wholes, const FreeSide& separate, std::vector<Fusion>& fusions) {
+  const auto by_name = [](const FreeSide& side) {
+    std::map<std::string_view, std::size_t> tensors;
+    for (const std::size_t each : side.free) tensors.emplace(side.names[each], each);
+    return tensors;
+  };
+  const auto of_wholes = by_name(wholes), of_parts = by_name(separate);
+  std::set<std::size_t> used_wholes, used_parts;
+  for (const Fusion& fusion : fusions) {
+    used_wholes.insert(fusion.whole);
+    used_parts.insert(fusion.parts.begin(), fusion.parts.end());
+  }
+  const auto bias_of = [](const FreeSide& side, const auto& tensors, const auto& used,
+                          std::size_t weight) -> std::optional<std::size_t> {
+    const std::optional<std::string> name = of_bias(side.names[weight]);
+    const auto found = name ? tensors.find(*name) : tensors.end();
+    if (found == tensors.end() || used.contains(found->second)) return std::nullopt;
+    return found->second;
+  };
+  for (std::size_t i = 0, count = fusions.size(); i < count; ++i) {
+    const auto whole = bias_of(wholes, of_wholes, used_wholes, fusions[i].whole);
+    if (!whole) continue;
+    Fusion fusion{*whole, {}};
+    uint64_t elements = 0;
+    for (const std::size_t part : fusions[i].parts)
+      if (const auto bias = bias_of(separate, of_parts, used_parts, part)) {
+        fusion.parts.push_back(*bias);
+        elements += separate.catalog.tensors[*bias].elements();
+      }
+    if (fusion.parts.size() == fusions[i].parts.size() &&
+        elements == wholes.catalog.tensors[*whole].elements())
+      fusions.push_back(std::move(fusion));
+  }
+}
+
+// What a part is called beside others of its whole: without the numbers of the whole.
+NumberedName inside(const std::string& part, const NumberedName& whole) {
+  NumberedName name = numbered_name(part);
+  const auto shared = std::ranges::mismatch(name.numbers, whole.numbers).in1;
+  name.numbers.erase(name.numbers.begin(), shared);
+  return name;
+}
+
+// The parts of a whole as an order of their names: "1 0 2" where the second comes first.
+struct Order {
+  std::vector<NumberedName> names;  // Sorted.
+  std::vector<std::size_t> places;  // Of the names, in the order in which they are stored.
+};
+
+Order order_of(const Fusion& fusion, const FreeSide& wholes, const FreeSide& separate) {
+  const NumberedName whole = numbered_name(wholes.names[fusion.whole]);
+  std::vector<NumberedName> stored;
+  for (const std::size_t part : fusion.parts) {
+    stored.push_back(inside(separate.names[part], whole));
+    // As numbers: 10 comes after 9.
+    for (std::string& digits : stored.back().numbers)
+      digits.insert(0, 20 - std::min<std::size_t>(20, digits.size()), '0');
+  }
+  Order order{stored, {}};
+  std::ranges::sort(order.names);
+  for (const NumberedName& name : stored)
+    order.places.push_back(
+        static_cast<std::size_t>(std::ranges::find(order.names, name) - order.names.begin()));
+  return order;
+}
+
+// A converter stores the parts of all layers in one order. Where values show another one in some of
+// them, they are paired by the order of the others: to pair them by value would hide a mistake.
+// Experts are counted alike in all tensors of a model; other parts in those of one name.
+void put_in_order(const FreeSide& wholes, const FreeSide& separate, std::vector<Fusion>& fusions,
+                  std::vector<std::string>& notes) {
+  using Kind = std::pair<std::string, std::vector<std::string>>;
+  std::map<Kind, std::map<std::vector<std::size_t>, std::size_t>> votes;
+  std::vector<std::pair<Kind, Order>> orders;
+  for (const Fusion& fusion : fusions) {
+    Order order = order_of(fusion, wholes, separate);
+    const bool numbered = std::ranges::all_of(order.names, [&](const NumberedName& name) {
+      return name.pattern == order.names[0].pattern;
+    });
+    Kind kind{numbered ? "" : numbered_name(wholes.names[fusion.whole]).pattern, {}};
+    for (const NumberedName& name : order.names)
+      kind.second.push_back(numbered ? "" : name.pattern);
+    ++votes[kind][order.places];
+    orders.emplace_back(std::move(kind), std::move(order));
+  }
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < fusions.size(); ++i) {
+    const auto& [kind, order] = orders[i];
+    // Of two that are as frequent, the first is that of the names.
+    const std::vector<std::size_t>& rule =
+        std::ranges::max_element(votes.at(kind), {}, [](const auto& vote) {
+          return vote.second;
+        })->first;
+    if (order.places == rule) continue;
+    std::vector<std::size_t> by_name(order.places.size());
+    for (std::size_t k = 0; k < by_name.size(); ++k) by_name[order.places[k]] = fusions[i].parts[k];
+    for (std::size_t k = 0; k < rule.size(); ++k) fusions[i].parts[k] = by_name[rule[k]];
+    ++changed;
+  }
+  if (changed > 0)
+    notes.push_back(fmt::format(
+        "{} {} parts in another order than the other layers: paired by the order of the others",
+        human_count(changed), changed == 1 ? "fused tensor has its" : "fused tensors have their"));
+}
+
+std::vector<Fusion> find(const FreeSide& wholes, const FreeSide& separate,
+                         std::vector<std::string>& notes) {
   const BySize parts = signatures_of(separate);
   std::vector<Fusion> found(wholes.free.size());
   for_each_index(found.size(), [&](std::size_t i) {
@@ -209,6 +323,8 @@ std::vector<Fusion> find(const FreeSide& wholes, const FreeSide& separate) {
   std::erase_if(found, [](const Fusion& fusion) { return fusion.parts.empty(); });
   found = without_conflicts(found);
   extend(wholes, separate, found);
+  add_biases(wholes, separate, found);
+  put_in_order(wholes, separate, found, notes);
   return found;
 }
 
@@ -238,7 +354,8 @@ Result<Proposal> propose(const MatchInput& input) {
     return proposal;
   }
   const FreeSide a{input.a, input.side_a.names, input.free_a};
-  const std::vector<Fusion> in_a = find(a, {input.b, input.side_b.names, input.free_b});
+  const std::vector<Fusion> in_a =
+      find(a, {input.b, input.side_b.names, input.free_b}, proposal.notes);
   std::set<std::size_t> used_a, used_b;
   for (const Fusion& fusion : in_a) {
     add(fusion, input.b, true, proposal);
@@ -248,8 +365,8 @@ Result<Proposal> propose(const MatchInput& input) {
   std::vector<std::size_t> free_a = input.free_a, free_b = input.free_b;
   std::erase_if(free_a, [&](std::size_t tensor) { return used_a.contains(tensor); });
   std::erase_if(free_b, [&](std::size_t tensor) { return used_b.contains(tensor); });
-  for (const Fusion& fusion :
-       find({input.b, input.side_b.names, free_b}, {input.a, input.side_a.names, free_a}))
+  for (const Fusion& fusion : find({input.b, input.side_b.names, free_b},
+                                   {input.a, input.side_a.names, free_a}, proposal.notes))
     add(fusion, input.a, false, proposal);
   return proposal;
 }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <functional>
 
 #include "match/test_catalogs.h"
@@ -42,6 +44,45 @@ View turned(const View& view) {
   return matrix(view.shape[1], view.shape[0], [&](uint64_t row, uint64_t column) {
     return values[column * view.shape[1] + row];
   });
+}
+
+// Experts on one side, stacked on the other, in this order of the last layer.
+Names stacked_pairs(const std::vector<uint64_t>& order) {
+  std::vector<std::pair<std::string, View>> of_a, of_b;
+  for (uint64_t layer = 0; layer < 3; ++layer) {
+    const View whole = noise_view({24, 8}, static_cast<unsigned>(layer + 1));
+    std::vector<uint64_t> rows;
+    for (uint64_t i = 0; i < 3; ++i) {
+      of_a.emplace_back(fmt::format("h.{}.some.{}.zap", layer, i), rows_from(whole, 8 * i, 8));
+      for (uint64_t row = 0; row < 8; ++row) rows.push_back(8 * (layer == 2 ? order[i] : i) + row);
+    }
+    of_b.emplace_back(fmt::format("z.{}.all", layer), rows_of(whole, rows));
+  }
+  Names last;
+  for (const std::string& pair : pairs_of(matchers::fused_value, of(of_a), of(of_b)))
+    if (pair.starts_with("h.2.")) last.push_back(pair);
+  return last;
+}
+
+TEST(FusedValue, HoldsTheOrderOfPartsToThatOfOtherLayers) {
+  const Names in_order = {"h.2.some.0.zap=z.2.all[0]", "h.2.some.1.zap=z.2.all[1]",
+                          "h.2.some.2.zap=z.2.all[2]"};
+  EXPECT_EQ(stacked_pairs({0, 1, 2}), in_order);
+  EXPECT_EQ(stacked_pairs({1, 0, 2}), in_order);  // To pair them by value would hide a mistake.
+}
+
+TEST(FusedValue, FusesBiasesAsTheWeightsBesideThem) {
+  const View whole = noise_view({16, 20}, 1), bias = noise_view({16}, 2);
+  const std::vector<float> values = values_of(bias);
+  const View first = f32_view({8}, {values.begin(), values.begin() + 8});
+  const View second = f32_view({8}, {values.begin() + 8, values.end()});
+  EXPECT_EQ(pairs_of(matchers::fused_value, of({{"zip.weight", whole}, {"zip.bias", bias}}),
+                     of({{"foo.weight", rows_from(whole, 0, 8)},
+                         {"bar.weight", rows_from(whole, 8, 8)},
+                         {"foo.bias", first},
+                         {"bar.bias", second}})),
+            (Names{"zip.weight[0]=foo.weight", "zip.weight[1]=bar.weight", "zip.bias[0]=foo.bias",
+                   "zip.bias[1]=bar.bias"}));
 }
 
 TEST(FusedValue, FindsPartsOfAnyWidthAlongAnyAxis) {

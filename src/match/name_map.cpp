@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,7 +18,7 @@ namespace {
 // What the names of others must say more clearly than the values do: one kind of evidence in full.
 constexpr double kClearlyMore = 1;
 constexpr double kEvidenceMax = 4;          // Of layer, module, kind and leaf together.
-constexpr std::size_t kDoubtsMax = 2'000;   // Each is held against each.
+constexpr std::size_t kDoubtsMax = 2'000;   // Of one group: each is held against each.
 constexpr uint64_t kElementsMax = 1 << 24;  // As in the value strategy.
 constexpr double kSame = 0.05;              // In standard errors, as where parts are sought.
 
@@ -56,7 +57,11 @@ Features features_of(const std::string& name, const Paths& containers) {
   features[kModule] = name.substr(0, leaf);
   features[kLeaf] = name.substr(leaf);
   features[kNear] = name.substr(near);
-  features[kKind] = numbered_name(features[kModule]).pattern + features[kLeaf];
+  // A number alone counts layers; one behind a word is part of it: "fc_1" is not "fc_2".
+  const std::string_view last = std::string_view(name).substr(near, leaf - near);
+  const bool counts = last.find_first_not_of("./0123456789") == std::string_view::npos;
+  features[kKind] = numbered_name(counts ? features[kModule] : name.substr(0, near)).pattern +
+                    (counts ? features[kLeaf] : features[kNear]);
   // A parameter of a block itself, beside its modules: "h.0.scale".
   const std::size_t end = containers.contains(features[kModule]) ? leaf : near;
   const std::size_t digit = name.substr(0, end).find_last_of("0123456789");
@@ -136,6 +141,9 @@ class NameMap {
   uint64_t modules(const Pair& pair) const {
     return uint64_t{a_[pair.a][kModule]} << 32 | b_[pair.b][kModule];
   }
+  uint64_t containers(const Pair& pair) const {
+    return uint64_t{a_[pair.a][kContainer]} << 32 | b_[pair.b][kContainer];
+  }
   bool same_leaves(const Pair& x, const Pair& y) const {
     return a_[x.a][kLeaf] == a_[y.a][kLeaf] && b_[x.b][kLeaf] == b_[y.b][kLeaf];
   }
@@ -172,10 +180,13 @@ class Mending {
 
   void run() {
     const std::vector<std::size_t> doubtful = doubts(is_by_value);
-    if (doubtful.size() <= kDoubtsMax) {
-      exchange(doubtful);
-      give_up(doubtful);
-    }
+    for (const std::vector<std::size_t>& group : groups_of(doubtful)) exchange(group);
+    if (doubtful.size() <= kDoubtsMax) give_up(doubtful);
+    if (doubtful.size() > kDoubtsMax)
+      matching_.notes.push_back(fmt::format(
+          "{} pairs by value stand against names: only those of one size, and of one block where "
+          "there are more than {} of a size, were held against each other",
+          human_count(doubtful.size()), human_count(kDoubtsMax)));
     if (changed_ > 0)
       matching_.notes.push_back(
           fmt::format("{} {} the values of another tensor than {}: paired by name, not by value",
@@ -241,11 +252,29 @@ class Mending {
     return all && twos.size() > 1 ? twos : std::vector<Two>();
   }
 
+  // Those that may change places: all of one size; where these are too many, those of one block.
+  std::vector<std::vector<std::size_t>> groups_of(const std::vector<std::size_t>& doubtful) const {
+    std::map<uint64_t, std::vector<std::size_t>> by_size;
+    for (const std::size_t each : doubtful) by_size[elements(each)].push_back(each);
+    std::vector<std::vector<std::size_t>> groups;
+    for (auto& [size, members] : by_size) {
+      if (members.size() <= kDoubtsMax) {
+        groups.push_back(std::move(members));
+        continue;
+      }
+      std::map<uint64_t, std::vector<std::size_t>> by_block;
+      for (const std::size_t each : members)
+        by_block[map_.containers(pairs_[each])].push_back(each);
+      for (auto& [block, some] : by_block)
+        if (some.size() <= kDoubtsMax) groups.push_back(std::move(some));
+    }
+    return groups;
+  }
+
   void exchange(const std::vector<std::size_t>& doubtful) {
     for (std::size_t i = 0; i < doubtful.size(); ++i)
       for (std::size_t j = i + 1; j < doubtful.size(); ++j) {
         const std::size_t one = doubtful[i], other = doubtful[j];
-        if (elements(one) != elements(other)) continue;
         const std::vector<Two> whole = modules(one, other);
         const Two alone[] = {{one, other}};
         if (gain(alone) >= 2 * kClearlyMore)
@@ -331,6 +360,12 @@ class Mending {
 
 }  // namespace
 
-void pair_by_name_map(MatchInput& input, Matching& matching) { Mending(input, matching).run(); }
+void pair_by_name_map(MatchInput& input, Matching& matching) {
+  const bool may_take_up =
+      input.options.read_values && !input.free_a.empty() && !input.free_b.empty();
+  // Names are only read again where values made a pair, or could make one.
+  if (may_take_up || std::ranges::any_of(matching.pairs, is_by_value))
+    Mending(input, matching).run();
+}
 
 }  // namespace tensordiff

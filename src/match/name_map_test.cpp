@@ -34,6 +34,21 @@ TEST(NameMap, BiasesOfTwoModulesThatWereExchangedStayWithTheirModules) {
                                    "s.1.bar.bias=z.1.v.offset", "s.1.foo.bias=z.1.u.offset"}));
 }
 
+TEST(NameMap, ANumberBehindAWordIsPartOfIt) {
+  std::vector<Named> of_a, of_b;
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::string layer = std::to_string(i);
+    of_a.push_back({"s." + layer + ".asking.weight", {8, 8}, 10 * i + 1});
+    of_a.push_back({"s." + layer + ".giving.weight", {8, 8}, 10 * i + 2});
+    // In the last layer they changed places.
+    of_b.push_back({"z." + layer + ".fc_1.kernel", {8, 8}, 10 * i + (i == 3 ? 2 : 1)});
+    of_b.push_back({"z." + layer + ".fc_2.kernel", {8, 8}, 10 * i + (i == 3 ? 1 : 2)});
+  }
+  const Names pairs = pairs_of(catalog_of(of_a), catalog_of(of_b));
+  EXPECT_EQ(std::ranges::count(pairs, "s.3.asking.weight=z.3.fc_1.kernel"), 1);
+  EXPECT_EQ(std::ranges::count(pairs, "s.3.giving.weight=z.3.fc_2.kernel"), 1);
+}
+
 TEST(NameMap, TwoParametersOfOneModuleKeepTheirNames) {
   const Catalog a = catalog_of(std::vector<Named>{{"s.0.foo.weight", {16}, 1},
                                                   {"s.0.foo.bias", {16}, 2},

@@ -61,6 +61,17 @@ TEST(Conventions, AsksTheValuesWhichHalfOfAGatedMlpIsMeant) {
 
 // BERT's norms stand behind attention and mlp; a port may call the first that of the mlp, which
 // reads it, and the second that of the attention of the next layer.
+// Megatron's linear_fc1 holds gate and up, which others call gate_up_proj.
+TEST(Conventions, PairsGateAndUpInOneByTheirSize) {
+  const Catalog megatron = catalog_of({Named{"decoder.layers.0.mlp.linear_fc1", {4, 16}, 1}});
+  EXPECT_EQ(pairs_of(matchers::conventions, megatron,
+                     catalog_of({Named{"model.layers.0.mlp.gate_up_proj", {4, 16}, 2}})),
+            Names{"decoder.layers.0.mlp.linear_fc1=model.layers.0.mlp.gate_up_proj"});
+  EXPECT_EQ(pairs_of(matchers::conventions, megatron,
+                     catalog_of({Named{"model.layers.0.mlp.gate_up_proj", {4, 32}, 2}})),
+            Names{});
+}
+
 TEST(Conventions, AsksTheValuesWhichNormIsMeant) {
   const auto bert = [](unsigned first, unsigned second) {
     return catalog_of({Named{"encoder.layer.0.attention.output.LayerNorm", {8, 8}, first},

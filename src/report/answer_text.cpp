@@ -198,10 +198,25 @@ std::string verdict_line(const Report& report, const Style& style) {
          "\n";
 }
 
+namespace {
+
+// What only one of two dumps has was not compared, and is no difference.
+std::string coverage_line(const Report& report, const Style& style) {
+  const std::size_t alone = report.only_a.size() + report.only_b.size();
+  if (!report.steps || alone == 0 || report.pairs.empty()) return "";
+  return labelled("coverage",
+                  fmt::format("{} of {} steps compared", human_count(report.pairs.size()),
+                              human_count(report.pairs.size() + alone)),
+                  style);
+}
+
+}  // namespace
+
 std::string answer_lines(const Report& report, const Style& style, std::size_t width) {
   const std::string place = place_text(report);
   if (place.empty())
-    return verdict_line(report, style) + also_lines(report, style) + side_lines(report, style);
+    return verdict_line(report, style) + also_lines(report, style) + coverage_line(report, style) +
+           side_lines(report, style);
   std::string out = verdict_label(report, style) + style(Tone::bold, place) + "\n";
   if (report.steps) {
     const std::size_t pair = report.first_divergence->pair;
@@ -216,7 +231,7 @@ std::string answer_lines(const Report& report, const Style& style, std::size_t w
   return out + also_lines(report, style) +
          labelled("pairs", human_count(report.pairs.size()) + ": " + counts_text(report, style),
                   style) +
-         side_lines(report, style);
+         coverage_line(report, style) + side_lines(report, style);
 }
 
 }  // namespace tensordiff

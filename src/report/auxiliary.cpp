@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "formats/statistics.h"
 
 namespace tensordiff {
 namespace {
@@ -37,7 +38,8 @@ void note_auxiliary(const std::vector<Report::Unpaired>& rows, std::string_view 
 void note_made(const Catalog& catalog, std::string_view side, std::vector<std::string>& notes) {
   std::map<std::string_view, std::size_t> kinds;
   for (const Tensor& tensor : catalog.tensors)
-    if (!tensor.made_from.empty()) ++kinds[tensor.made_from];
+    if (!tensor.made_from.empty() && !tensor.made_from.starts_with(kStatisticsMark))
+      ++kinds[tensor.made_from];
   for (const auto& [from, count] : kinds)
     notes.push_back(fmt::format("{}: {} weight{} dequantized from {}", side, count,
                                 count == 1 ? " was" : "s were", from));

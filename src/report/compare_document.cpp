@@ -264,6 +264,7 @@ void add_unpaired(const std::vector<Report::Unpaired>& tensors, std::string_view
     if (remark.empty() && tensor.layer_absent) remark = "the other side lacks this layer";
     if (remark.empty() && tensor.not_dumped) remark = "the other side did not dump it";
     if (tensor.novelty == Novelty::known) remark = "known";
+    if (tensor.merged) remark = tensor.why;
     if (remark.empty() && !tensor.nearest.empty())
       remark = fmt::format("nearest name: {}{}{}", tensor.nearest, tensor.why.empty() ? "" : ": ",
                            tensor.why);

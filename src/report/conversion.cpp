@@ -1,7 +1,11 @@
 #include "report/conversion.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
+#include "base/side.h"
 #include "convert/rope_convention.h"
 #include "diagnose/exceptions.h"
 
@@ -21,7 +25,51 @@ std::vector<ConversionRow> rows_of(const Conversion& conversion) {
   return rows;
 }
 
+// What a tensor that others take in is called in the list of unpaired ones.
+using Takers = std::map<std::string_view, std::pair<const Merged*, std::string_view>>;
+
+Takers takers_of(const Sides& sides, char side) {
+  Takers takers;
+  const Catalog& catalog = side == 'a' ? sides.a : sides.b;
+  const std::vector<Pair>& pairs = sides.matching.pairs;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const Form* form = sides.conversion->form_of(i);
+    if (!form || form->merge.kind == MergeKind::none || form->merge.side != side) continue;
+    const std::size_t tensor = side == 'a' ? pairs[i].a : pairs[i].b;
+    for (const Merged& merged : sides.merges->of(side).at(tensor))
+      for (const std::size_t part : merged.with)
+        takers[catalog.tensors[part].name] = {&merged, catalog.tensors[tensor].name};
+  }
+  return takers;
+}
+
 }  // namespace
+
+void list_merged(const Sides& sides, Report& report) {
+  if (!sides.conversion || !sides.merges) return;
+  for (const char side : {'a', 'b'}) {
+    auto& rows = side == 'a' ? report.only_a : report.only_b;
+    auto& auxiliary = side == 'a' ? report.auxiliary_a : report.auxiliary_b;
+    const Takers takers = takers_of(sides, side);
+    const auto is_length = [&](Report::Unpaired& row) {
+      const auto found = takers.find(row.id.name);
+      if (found == takers.end()) return false;
+      const auto& [merged, into] = found->second;
+      row.merged = true;
+      row.nearest.clear();
+      row.why = fmt::format("merged into {}", into);
+      return merged->how.kind == MergeKind::weight_norm;
+    };
+    for (Report::Unpaired& row : rows)
+      if (is_length(row)) auxiliary.push_back(row);
+    std::erase_if(rows, is_length);
+    const auto merged = std::ranges::count_if(rows, &Report::Unpaired::merged);
+    if (merged > 0)
+      report.notes.push_back(fmt::format(
+          "{} tensors only in {} are merged into weights of the other side; see the conversion",
+          merged, capital(side)));
+  }
+}
 
 void report_conversion(const Sides& sides, Report& report) {
   if (!sides.conversion) return;

@@ -9,6 +9,10 @@ namespace tensordiff {
 
 // Notes how one checkpoint was made of the other, and adds a finding for each pair that does not
 // follow it, in place of any other cause: a pair that leaves out a step needs no other one.
+// Says of unpaired tensors that the other side has them merged into others. The length of a normed
+// weight is no tensor of its own then; norms and updates are, which the other side lacks.
+void list_merged(const Sides& sides, Report& report);
+
 void report_conversion(const Sides& sides, Report& report);
 
 }  // namespace tensordiff

@@ -170,6 +170,8 @@ std::vector<std::string> body_of(const PairRow& row, const Form& form) {
   if (!row.a.made_from.empty() || !is_numpy(row.a.dtype))
     lines.push_back(
         fmt::format("# To do: a[x] is stored as {}; decode it first.", name_of(row.a.dtype)));
+  if (form.merge.kind != MergeKind::none)
+    lines.push_back(fmt::format("# To do: {}.", text_of(form.merge)));
   const auto of_side = [&](char side) {
     std::vector<Step> steps;
     std::ranges::copy_if(row.steps, std::back_inserter(steps),

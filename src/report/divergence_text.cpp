@@ -15,6 +15,16 @@ constexpr std::size_t kLengthMax = 1000;
 
 }  // namespace
 
+std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows) {
+  for (const PairRow& row : rows) {
+    const Status status = row.comparison.status;
+    if (status == Status::different || status == Status::incomparable)
+      return FirstDivergence{row.index, false,
+                             "the first pair, in display order, that is not close"};
+  }
+  return std::nullopt;
+}
+
 std::string place_of(const PairRow& row) {
   if (row.layer && !row.stage.empty())
     return fmt::format("in layer {} at {}", *row.layer, printable(row.stage));

@@ -9,6 +9,9 @@
 
 namespace tensordiff {
 
+// The first pair in display order that is not close.
+std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows);
+
 // "a_name", or "a_name → b_name" where they differ.
 std::string names_of(const PairRow& row);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "logits/compare_logits.h"
+#include "match/checkpoint.h"
 
 namespace tensordiff {
 namespace {
@@ -20,7 +21,16 @@ std::vector<std::optional<std::size_t>> rows_of(const LogitsComparison& comparis
   return rows;
 }
 
-bool is_settled(Status status) { return status <= Status::equal || status >= Status::incomparable; }
+// A row is what its predictions are, whatever became of its elements: positions or words that only
+// one side has are told in notes.
+void settle(PairRow& row, bool different) {
+  Status& status = row.comparison.status;
+  if (status == Status::error) return;
+  if (different)
+    status = Status::different;
+  else if (status > Status::equal)
+    status = Status::close;
+}
 
 // Which sequences are beyond what rounding leaves; the worst one where only all together are.
 std::vector<bool> different_ones(const LogitsComparison& comparison) {
@@ -47,42 +57,36 @@ void judge_predictions(const Catalog& a, const Catalog& b, const Matching& match
   const bool of_tokens = comparison.diff.vocabulary == 0;
   const std::vector<std::optional<std::size_t>> rows = rows_of(comparison, matching);
   const std::vector<bool> different = different_ones(comparison);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i]) continue;
-    Status& status = report.pairs[*rows[i]].comparison.status;
-    if (is_settled(status)) continue;
-    // A cause that was found stands; what is merely beyond a tolerance is for the predictions.
-    const bool explained = std::ranges::any_of(report.findings, [&](const Finding& finding) {
-      return finding.pair == *rows[i] && !finding.convention;
-    });
-    if (different[i] || (!of_tokens && explained && status == Status::different))
-      status = Status::different;
-    else
-      status = Status::close;
-  }
+  const bool differs = comparison.verdict == LogitsVerdict::different;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i]) settle(report.pairs[*rows[i]], different[i]);
   // The alternatives of each token are a part of what is predicted, not a result of their own.
   for (PairRow& row : report.pairs)
-    if (of_tokens && is_alternatives(row.a.name) && !is_settled(row.comparison.status) &&
-        comparison.verdict != LogitsVerdict::different)
-      row.comparison.status = Status::close;
-  const auto first = std::ranges::find_if(report.pairs, [](const PairRow& row) {
-    return row.comparison.status == Status::different ||
-           row.comparison.status == Status::incomparable;
-  });
-  if (first == report.pairs.end())
-    report.first_divergence.reset();
-  else if (!report.first_divergence || of_tokens)
+    if (of_tokens && is_alternatives(row.a.name))
+      settle(row, differs && row.comparison.status >= Status::different);
+    else if (is_integer(row.a.dtype))  // Ids and masks, by which sequences were lined up.
+      settle(row, false);
+  const auto first = std::ranges::find_if(
+      report.pairs, [](const PairRow& row) { return row.comparison.status == Status::different; });
+  report.first_divergence.reset();
+  if (first != report.pairs.end())
     report.first_divergence = {first->index, true, "predictions differ here first"};
-  if (of_tokens) report.findings.clear();
+  const bool explained = std::ranges::any_of(
+      comparison.findings, [](const Finding& finding) { return !finding.convention; });
+  // What the tensors by themselves tell stands where predictions tell nothing better.
+  if (of_tokens || explained || !differs) report.findings.clear();
   for (Finding finding : comparison.findings) {
     const bool known =
         std::ranges::find(report.findings, finding.code, &Finding::code) != report.findings.end();
-    // The same under another name: the scale of all logits is a temperature.
     if (known || (first == report.pairs.end() && !finding.convention)) continue;
     finding.pair = first == report.pairs.end() ? rows[finding.pair].value_or(0) : first->index;
     report.findings.push_back(std::move(finding));
   }
   report.logits = std::make_shared<const LogitsComparison>(comparison);
+}
+
+bool hold_parts(const Catalog& a, const Catalog& b) {
+  return are_dumps(a, b) || (holds_only_sequences(a) && holds_only_sequences(b));
 }
 
 }  // namespace tensordiff

@@ -13,4 +13,7 @@ namespace tensordiff {
 void judge_predictions(const Catalog& a, const Catalog& b, const Matching& matching,
                        const ToleranceRules* rules, Report& report);
 
+// Whether what only one side has was not recorded by the other: dumps, and predictions.
+bool hold_parts(const Catalog& a, const Catalog& b);
+
 }  // namespace tensordiff

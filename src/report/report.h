@@ -103,6 +103,7 @@ struct Report {
     std::string why = {};       // Why they are no pair all the same; may be empty.
     std::optional<Novelty> novelty = {};
     bool not_dumped = false;  // Of two dumps: the other side did not record it. Coverage.
+    bool merged = false;      // The other side holds it merged into another tensor.
 
     bool is_difference() const { return !layer_absent && !not_dumped; }
   };

@@ -212,6 +212,7 @@ std::string review_text(const Report& report, const Style& style) {
 
 // What the other side has that may have been meant. Of a layer that it lacks, nothing was.
 std::string nearest_text(const Report::Unpaired& tensor) {
+  if (tensor.merged) return ", " + printable(tensor.why);
   if (tensor.nearest.empty() || tensor.layer_absent) return "";
   return fmt::format(", nearest {} ({:.2f}){}{}", printable(tensor.nearest), tensor.likeness,
                      tensor.why.empty() ? "" : ": ", tensor.why);

@@ -62,7 +62,14 @@ std::string text_of(const InSequence& in) {
 
 }  // namespace
 
-std::optional<TokenRows> rows_apart(const AlignedPair& views, uint64_t tokens) {
+namespace {
+
+// Squared sizes, by token, of what both differ by and of A.
+struct BySquares {
+  std::vector<double> gaps, sizes;
+};
+
+std::optional<BySquares> squares_of(const AlignedPair& views, uint64_t tokens) {
   if (tokens < 2 || views.a.elements() > kReadMax) return std::nullopt;
   const std::optional<View> first_a = tokens_first(views.a, tokens);
   const std::optional<View> first_b = tokens_first(views.b, tokens);
@@ -70,12 +77,26 @@ std::optional<TokenRows> rows_apart(const AlignedPair& views, uint64_t tokens) {
   const std::optional<std::vector<double>> a = values_of(*first_a), b = values_of(*first_b);
   if (!a || !b) return std::nullopt;
   const std::size_t width = a->size() / tokens;
-  std::vector<double> gaps(tokens), sizes(tokens);
+  BySquares squares{std::vector<double>(tokens), std::vector<double>(tokens)};
   for (std::size_t i = 0; i < a->size(); ++i) {
     const double gap = (*b)[i] - (*a)[i];
-    gaps[i / width] += std::isfinite(gap) ? gap * gap : INFINITY;
-    sizes[i / width] += (*a)[i] * (*a)[i];
+    squares.gaps[i / width] += std::isfinite(gap) ? gap * gap : INFINITY;
+    squares.sizes[i / width] += (*a)[i] * (*a)[i];
   }
+  return squares;
+}
+
+}  // namespace
+
+std::optional<std::vector<double>> errors_by_token(const AlignedPair& views, uint64_t tokens) {
+  std::optional<BySquares> squares = squares_of(views, tokens);
+  return squares ? std::optional(std::move(squares->gaps)) : std::nullopt;
+}
+
+std::optional<TokenRows> rows_apart(const AlignedPair& views, uint64_t tokens) {
+  std::optional<BySquares> squares = squares_of(views, tokens);
+  if (!squares) return std::nullopt;
+  auto& [gaps, sizes] = *squares;
   const double mean = std::accumulate(sizes.begin(), sizes.end(), 0.0) / double(tokens);
   double largest = 0;
   for (uint64_t row = 0; row < tokens; ++row) {
@@ -126,9 +147,10 @@ void tell_tokens(const std::vector<Token>& tokens,
   if (!rows || rows->empty() || rows->size() == tokens.size()) return;
   std::string text = fmt::format("only tokens {} differ", reach_text(*rows, tokens));
   std::size_t looked = 0;
-  bool stays = first.layer.has_value();
+  const std::optional<int64_t> layer = first.depth();
+  bool stays = layer.has_value();
   for (const PairRow& row : report.pairs) {
-    const bool later = first.layer && row.layer && *row.layer > *first.layer;
+    const bool later = layer && row.depth() && *row.depth() > *layer;
     if (!stays || !later || row.a.place.step != Role::layer_output || looked == kLayersMax)
       continue;
     const std::optional<TokenRows> there = rows_of(row.index);
@@ -136,7 +158,7 @@ void tell_tokens(const std::vector<Token>& tokens,
     ++looked;
     stays = *there == *rows;
   }
-  if (stays && looked > 0) text += fmt::format(", in every layer from {} on", *first.layer);
+  if (stays && looked > 0) text += fmt::format(", in every layer from {} on", *layer);
   report.first_divergence->explanation += "; " + text;
 }
 

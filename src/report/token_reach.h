@@ -19,6 +19,9 @@ using TokenRows = std::set<uint64_t>;
 // as many elements as there are tokens.
 std::optional<TokenRows> rows_apart(const AlignedPair& views, uint64_t tokens);
 
+// The squared difference in each of them.
+std::optional<std::vector<double>> errors_by_token(const AlignedPair& views, uint64_t tokens);
+
 // "from position 8 on", "of sequence 1", "of sequence 0 at positions 3–5".
 std::string reach_text(const TokenRows& rows, const std::vector<Token>& tokens);
 

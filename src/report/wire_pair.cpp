@@ -87,6 +87,7 @@ const Stats& stats_on(const PairRow& row) {
   return row.comparison.*Which;
 }
 const Diff& diff_of(const PairRow& row) { return row.comparison.diff; }
+std::optional<int64_t> layer_of(const PairRow& row) { return row.depth(); }
 MaybeText stage_of(const PairRow& row) { return {row.stage}; }
 std::string_view matched_by(const PairRow& row) { return matched_by_text(row); }
 std::string_view status(const PairRow& row) { return name_of(row.comparison.status); }
@@ -105,7 +106,7 @@ constexpr Field<PairRow> kPair[] = {
     field<&Row::index, PairRow>("index", "its place in `pairs`").with_csv(),
     field<name_on<&Row::a>>("name_a", "as in the file of A").with_csv(),
     field<name_on<&Row::b>>("name_b", "as in the file of B").with_csv(),
-    field<&Row::layer, PairRow>("layer", "where the names tell one").with_csv(),
+    field<layer_of>("layer", "where the names tell one").with_csv(),
     field<stage_of>("stage", "what it is in the layer").with_csv(),
     field<matched_by>("matched_by", "the strategy that paired them: matching.md").with_csv(),
     field<status>("status",

@@ -89,7 +89,7 @@ struct DivergenceAt {
 uint64_t index(const DivergenceAt& at) { return at.what.pair; }
 const std::string& name_a(const DivergenceAt& at) { return at.row.a.name; }
 const std::string& name_b(const DivergenceAt& at) { return at.row.b.name; }
-std::optional<int64_t> layer(const DivergenceAt& at) { return at.row.layer; }
+std::optional<int64_t> layer(const DivergenceAt& at) { return at.row.depth(); }
 MaybeText stage(const DivergenceAt& at) { return {at.row.stage}; }
 bool created(const DivergenceAt& at) { return at.what.created; }
 const std::string& explanation(const DivergenceAt& at) { return at.what.explanation; }

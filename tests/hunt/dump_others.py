@@ -29,7 +29,7 @@ def hidden_states(dump, folder, stacked=False, listed=False):
                    f"{folder}/hidden.pt")
     else:
         torch.save(states, f"{folder}/hidden.pt")
-    return {f"{i}": [key] for i, key in enumerate(keys)}
+    return {f"hidden_states.{i}": [key] for i, key in enumerate(keys)}
 
 
 def connector(dump, folder):
@@ -41,7 +41,7 @@ def connector(dump, folder):
     states = torch.stack([run[i, "out"][rows] for i in range(layers)], 1).contiguous()
     save_file({"hidden_states": states, "token_ids": dump.ids[rows].contiguous()},
               f"{folder}/cmpl-{dump.pid:06x}.safetensors")
-    return {f"{i}": [(i, "out")] for i in range(layers)}
+    return {f"hidden_states.{i}": [(i, "out")] for i in range(layers)}
 
 
 ONNX = [("input_layernorm/Mul_1", "ln1"), ("self_attn/q_proj/MatMul", "q"),

@@ -1,6 +1,7 @@
 """Dumps as real stacks write them, with no mistake or one: quiet, located, named?
 
-    python3 tests/hunt/dumps.py [--seed 0] [--cases 60] [--layout NAME] [--keep DIR] [-v]
+    python3 tests/hunt/dumps.py [--seed 0] [--cases 60] [--layout NAME,NAME] [--keep DIR] [--cross]
+                                 [-v]
 
 Needs torch and transformers. A is a dump of forward hooks on a small model of Hugging Face, or a
 dump in another layout; B is the same model computed by us (dump_runs.py), with no mistake or one,
@@ -21,6 +22,7 @@ import torch
 
 import dump_layouts
 import dump_others
+import dump_users
 from dump_modules import hub_calls, steps_of
 from dump_runs import build, compute, first_difference, random_spec, weights_of
 
@@ -61,6 +63,24 @@ LAYOUTS = {
     "megatron": (dump_others.megatron_ranks, {}, LLAMAS, "ranks"),
     "nnsight": (dump_others.nnsight, {}, LLAMAS, ""),
     "stages": (dump_others.stages, {}, LLAMAS, ""),
+    "step-files": (dump_users.step_files, {}, ALL, "passes"),
+    "step-files-ids": (dump_users.step_files, {"ids": True}, ALL, "passes"),
+    "step-list": (dump_users.step_files, {"listed": True}, ALL, "passes"),
+    "generated": (dump_users.generated_states, {}, ALL, "passes"),
+    "npz": (dump_users.containers, {}, ALL, ""),
+    "safetensors-bf16": (dump_users.containers, {"form": "safetensors", "dtype": torch.bfloat16},
+                         ALL, ""),
+    "pt-f16": (dump_users.containers, {"form": "pt", "dtype": torch.float16}, ALL, ""),
+    "pickle-turned": (dump_users.containers, {"form": "pickle", "batch_second": True}, ALL, ""),
+    "npy-files": (dump_users.containers, {"form": "npy"}, ALL, ""),
+    "lists": (dump_users.lists, {}, LLAMAS, ""),
+    "stacks": (dump_users.lists, {"stacked": True}, LLAMAS, ""),
+    "by-number": (dump_users.by_number, {}, ALL, ""),
+    "user-files": (dump_users.user_files, {}, LLAMAS, ""),
+    "tllm-debug": (dump_users.tllm_debug, {}, LLAMAS, "passes batch"),
+    "dumper-outside": (dump_users.dumper_outside, {}, ALL, "passes"),
+    "pipeline-hook": (dump_users.pipeline_hook, {}, LLAMAS, "passes batch"),
+    "packed-list": (dump_users.packed_dict, {}, LLAMAS, "passes batch"),
 }
 
 ATTENTION = ["attention_scale", "attention_mask", "region", "operator", "token_shift"]
@@ -77,7 +97,8 @@ MISTAKES = {  # kind: (parameters, codes that name it)
     "activation": (lambda s, r: {"to": r.choice(["relu",
             "quick_gelu" if s.activation != "silu" else "gelu"])},
                    ["activation", "operator", "mlp"]),
-    "residual": (lambda s, r: {}, ["residual_missing", "operator"]),
+    "residual": (lambda s, r: {}, ["residual_missing", "operator",
+            "other_tensor"]),
     "unweighted": (lambda s, r: {}, ["norm_weight", "operator", "scale"]),
     "constant": (lambda s, r: {"factor": r.choice([0.5, 2.0, 0.9, 1.1])}, ["scale", "operator"]),
     "window": (lambda s, r: {"size": r.choice([4, 6])}, ["attention_mask", "region", "operator"]),
@@ -166,10 +187,12 @@ def hub_dump(model, ids, lengths, rng, path):
 
 
 class Case:
-    def __init__(self, seed, layout):
+    def __init__(self, seed, layout, against=None):
         self.rng = rng = random.Random(f"{seed} {layout}")
-        self.layout = layout
+        self.layout, self.against = layout, against
         writer, options, families, can = LAYOUTS[layout]
+        if against:
+            families = [f for f in families if f in LAYOUTS[against][2]] or LLAMAS
         self.spec = spec = random_spec(rng.choice(families), rng)
         self.seed = seed
         model = build(spec, rng.randrange(1 << 30))
@@ -206,7 +229,8 @@ class Case:
     def write(self, folder):
         writer, options, _, _ = LAYOUTS[self.layout]
         names_b = writer(self.dump, f"{folder}/b", **options)
-        if self.both:
+        if self.against or self.both:
+            writer, options, _, _ = LAYOUTS[self.against or self.layout]
             options = {k: v for k, v in options.items() if k != "padded"}
             names_a = writer(self.plain, f"{folder}/a", **options)
             a = f"{folder}/a"
@@ -274,19 +298,25 @@ def main():
     options.add_argument("--cases", type=int, default=len(LAYOUTS))
     options.add_argument("--layout")
     options.add_argument("--keep")
+    options.add_argument("--cross", action="store_true", help="A in another layout, not hooks")
     options.add_argument("-v", action="store_true")
     options = options.parse_args()
     torch.set_num_threads(1)
     table = collections.defaultdict(collections.Counter)
-    layouts = [options.layout] if options.layout else list(LAYOUTS)
+    layouts = options.layout.split(",") if options.layout else list(LAYOUTS)
     for number in range(options.cases):
         layout = layouts[number % len(layouts)]
         seed = options.seed * 1000 + number // len(layouts)
-        case = Case(seed, layout)
+        against = None
+        if options.cross:  # Statistics have nothing to say of a few tensors in other layouts.
+            others = [k for k in LAYOUTS if k not in (layout, "te-log")]
+            against = random.Random(f"{seed} {layout} against").choice(others)
+        case = Case(seed, layout, against)
         folder = tempfile.mkdtemp(prefix="dumps-")
         a, b = case.write(folder)
         is_bug = bool(case.bug and case.first)
-        if case.bug and not is_bug:  # A mistake that changes next to nothing: no telling.
+        # Nothing in common, or a mistake that changes next to nothing: no telling.
+        if not case.shown or case.bug and not is_bug:
             shutil.rmtree(folder)
             continue
         quiet, located, named, words = judge(case, *compare(a, b))
@@ -296,7 +326,7 @@ def main():
         row["located"] += located and is_bug
         row["named"] += named and is_bug
         if options.v or not (quiet and located and named):
-            print(f"{layout} seed {seed} {case.spec.arch} L{case.spec.layers} "
+            print(f"{layout} {against or ''} seed {seed} {case.spec.arch} L{case.spec.layers} "
                   f"ranks {case.dump.ranks} "
                   f"passes {len(case.dump.passes)} sequences {len(case.lengths)} both {case.both} "
                   f"{'ok' if quiet and located and named else 'WRONG'} {words}", flush=True)

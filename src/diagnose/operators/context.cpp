@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <ranges>
 
 #include "diagnose/noise.h"
 #include "diagnose/noise/roundoff.h"
@@ -139,7 +138,8 @@ std::vector<DumpedPtr> Context::inside(std::string_view path, Layout layout) con
 
 std::vector<OneSidedPtr> Context::only_a(uint64_t features, Layout layout) const {
   std::vector<OneSidedPtr> found;
-  for (const Lone& lone : lone_.a | std::views::reverse) {
+  for (auto at = lone_.a.rbegin(); at != lone_.a.rend(); ++at) {
+    const Lone& lone = *at;
     if (lone.capture >= site_.capture || found.size() == kLoneMax) continue;
     OneSidedPtr leaf = OneSided::make(run_, lone, &AlignedPair::a, layout);
     if (leaf && leaf->extents().features == features) found.push_back(std::move(leaf));
@@ -149,7 +149,8 @@ std::vector<OneSidedPtr> Context::only_a(uint64_t features, Layout layout) const
 
 std::vector<OneSidedPtr> Context::only_b(const Extents& extents) const {
   std::vector<OneSidedPtr> found;
-  for (const Lone& lone : lone_.b | std::views::reverse) {
+  for (auto at = lone_.b.rbegin(); at != lone_.b.rend(); ++at) {
+    const Lone& lone = *at;
     if (lone.capture >= site_.capture_b || found.size() == kLoneMax) continue;
     OneSidedPtr leaf = OneSided::make(run_, lone, &AlignedPair::b, extents.layout);
     if (leaf && leaf->extents() == extents) found.push_back(std::move(leaf));

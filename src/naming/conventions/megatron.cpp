@@ -37,7 +37,7 @@ constinit const Convention conventions::megatron = {
     .example = "decoder.layers.3.self_attention.linear_qkv.weight",
     .in_layer = kInLayer,
     .outside = kOutside,
-    .wrappers = "decoder encoder language",
+    .wrappers = "decoder encoder language optim rng",  // Its files are called model_optim_rng.pt.
 };
 
 }  // namespace tensordiff

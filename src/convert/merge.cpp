@@ -1,0 +1,67 @@
+#include "convert/merge.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "match/checkpoint.h"
+
+namespace tensordiff {
+namespace {
+
+MergeSide side_of(char side, const Catalog& own, const Catalog& other, const Matching& matching) {
+  MergeSide result{side, own, other, {}, std::vector<bool>(own.tensors.size(), false)};
+  for (const Pair& pair : matching.pairs)
+    if (!pair.section_a && !pair.section_b &&
+        own.tensors[side == 'a' ? pair.a : pair.b].shards.empty())
+      result.partner.emplace(side == 'a' ? pair.a : pair.b, side == 'a' ? pair.b : pair.a);
+  for (const Leftover& left : side == 'a' ? matching.only_a : matching.only_b)
+    result.is_free[left.tensor] = true;
+  return result;
+}
+
+// Gives a bias of the other side the partner that makes it, whatever names made of them before.
+void pair_bias(char side, const FoldedBias& bias, Matching& matching) {
+  const std::size_t a = side == 'a' ? bias.own : bias.other;
+  const std::size_t b = side == 'a' ? bias.other : bias.own;
+  const auto is_it = [&](const Pair& pair) { return pair.a == a && pair.b == b; };
+  if (std::ranges::any_of(matching.pairs, is_it)) return;
+  const auto clash = [&](const Pair& pair) { return pair.a == a || pair.b == b; };
+  for (const Pair& pair : matching.pairs) {
+    if (!clash(pair)) continue;
+    if (pair.a != a) matching.only_a.push_back({pair.a});
+    if (pair.b != b) matching.only_b.push_back({pair.b});
+  }
+  std::erase_if(matching.pairs, clash);
+  std::erase_if(matching.only_a, [&](const Leftover& left) { return left.tensor == a; });
+  std::erase_if(matching.only_b, [&](const Leftover& left) { return left.tensor == b; });
+  Pair pair{.a = a, .b = b, .layer = {}, .stage = {}};
+  pair.matched_by = &matchers::value;
+  matching.pairs.push_back(std::move(pair));
+}
+
+}  // namespace
+
+View merged_view(const View& like, Packed packed) {
+  // The shape is that of a tensor that is there, so that it has no limit left to break.
+  const DType dtype = is_in_blocks(like.dtype) ? like.dtype : DType::f32;
+  return packed_view(dtype, like.shape, std::move(packed)).value();
+}
+
+Merges find_merges(const Catalog& a, const Catalog& b, Matching& matching) {
+  Merges merges;
+  if (!are_checkpoints(a, b)) return merges;
+  for (const char side : {'a', 'b'}) {
+    const Catalog &own = side == 'a' ? a : b, &other = side == 'a' ? b : a;
+    MergesOf& of = side == 'a' ? merges.a : merges.b;
+    const MergeSide searched = side_of(side, own, other, matching);
+    std::vector<FoldedBias> biases;
+    for (MergesOf found :
+         {weight_norm_merges(searched), lora_merges(searched), batch_norm_merges(searched, biases)})
+      of.merge(found);
+    for (const FoldedBias& bias : biases) pair_bias(side, bias, matching);
+  }
+  return merges;
+}
+
+}  // namespace tensordiff

@@ -30,7 +30,8 @@ class Units(unittest.TestCase):
 
     def test_the_same_name_in_two_anonymous_namespaces_parts_them(self):
         for first in ("constexpr int kMost = 3;", "int kMost[] = {1, 2};",
-                      "struct kMost { int x; };", "template <class T>\nT kMost(T x) { return x; }", "using kMost = int;",
+                      "struct kMost { int x; };", "using kMost = int;",
+                      "template <class T>\nT kMost(T x) { return x; }",
                       "enum class kMost { a };", "[[maybe_unused]] int kMost(int x) { return x; }"):
             with self.subTest(first):
                 self.assertEqual(joined(one="namespace t {\nnamespace {\n" + first + "\n}\n}",

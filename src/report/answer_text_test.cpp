@@ -49,6 +49,7 @@ TEST(AnswerText, GivesPlaceCauseEvidenceAndCountsInThatOrder) {
       "this cause undone\n"
       "pairs      5: 1 error, 1 incomparable, 1 different, 1 close, 1 identical; 1 only in A, "
       "1 only in B\n"
+      "coverage   5 of 7 steps compared\n"
       "A          a.pt   torch-zip, 6 tensors, 144 B\n"
       "B          b.npz  npz, 6 tensors, 144 B\n");
 }

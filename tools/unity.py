@@ -60,10 +60,10 @@ def declared(text):
         if kind:
             names.add(kind[1].split(':')[-1])
             continue
-        head = re.split(r'[(={\[]', re.sub(r'\[\[.*?\]\]|\balignas\([^)]*\)', '', statement))[0]
-        words = re.findall(r'[A-Za-z_]\w*', head)
-        if words:
-            names.add(words[-1])
+        head = re.sub(r'\[\[.*?\]\]|\balignas\([^)]*\)', '', statement).split('(')[0]
+        for one in head.split(','):  # `int kA = 1, kB = 2` declares two.
+            words = re.findall(r'[A-Za-z_]\w*', re.split(r'[={\[]', one)[0])
+            names.update(words[-1:])
     return names
 
 

@@ -29,7 +29,8 @@ class Units(unittest.TestCase):
                          [["one", "two"]])
 
     def test_the_same_name_in_two_anonymous_namespaces_parts_them(self):
-        for first in ("constexpr int kMost = 3;", "int kMost[] = {1, 2};",
+        for first in ("constexpr int kMost = 3;", "constexpr int kLeast = 0, kMost = 3;",
+                      "int kMost[] = {1, 2};",
                       "struct kMost { int x; };", "using kMost = int;",
                       "template <class T>\nT kMost(T x) { return x; }",
                       "enum class kMost { a };", "[[maybe_unused]] int kMost(int x) { return x; }"):

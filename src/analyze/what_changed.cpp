@@ -72,7 +72,7 @@ std::string layers_of(const std::vector<const Row*>& pairs) {
   std::set<int64_t> layers;
   for (const Row* pair : pairs)
     if (pair->depth()) layers.insert(*pair->depth());
-  return ranges_text({layers.begin(), layers.end()});
+  return ranges_text(std::vector<int64_t>(layers.begin(), layers.end()));
 }
 
 // Layers of which nothing changed.

@@ -107,6 +107,7 @@ class File:
         self.macros = set(DEFINE.findall(text))
         self.shared, self.own = spoken_for(DIRECTIVE.sub('', text))
         self.includes = INCLUDE.findall(raw)
+        self.hides = bool(re.search(r'^(?:struct|class) \w+::\w+', text, re.M))
         # Highway compiles such a file once for each kind of processor, by including it again.
         self.alone = 'HWY_TARGET_INCLUDE' in raw
 
@@ -158,6 +159,8 @@ def units(sources):
 def text_of(unit):
     headers = sorted({name for s in unit for name in INCLUDE.findall(s.path.read_text())})
     lines = [f'#include "{name}"' for name in headers] if len(unit) > 1 else []
+    if any(s.hides for s in unit):  # GCC takes an included file for a header, where that is wrong.
+        lines.append('#pragma GCC diagnostic ignored "-Wsubobject-linkage"')
     return '\n'.join(lines + [f'#include "{s.path}"' for s in unit]) + '\n'
 
 

@@ -106,7 +106,9 @@ class File:
         self.words = set(WORD.findall(text))
         self.macros = set(DEFINE.findall(text))
         self.shared, self.own = spoken_for(DIRECTIVE.sub('', text))
-        self.includes = INCLUDE.findall(raw)
+        # A header beside its source is named from there, which a unit elsewhere cannot.
+        self.includes = [str(path.parent / name) if (path.parent / name).exists() else name
+                         for name in INCLUDE.findall(raw)]
         self.hides = bool(re.search(r'^(?:struct|class) \w+::\w+', text, re.M))
         # Highway compiles such a file once for each kind of processor, by including it again.
         self.alone = 'HWY_TARGET_INCLUDE' in raw
@@ -157,7 +159,7 @@ def units(sources):
 
 
 def text_of(unit):
-    headers = sorted({name for s in unit for name in INCLUDE.findall(s.path.read_text())})
+    headers = sorted({name for s in unit for name in s.includes})
     lines = [f'#include "{name}"' for name in headers] if len(unit) > 1 else []
     if any(s.hides for s in unit):  # GCC takes an included file for a header, where that is wrong.
         lines.append('#pragma GCC diagnostic ignored "-Wsubobject-linkage"')

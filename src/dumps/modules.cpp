@@ -81,8 +81,10 @@ class Modules {
     last_layer_ = std::max(last_layer_, place.layer);
     prefix_ = std::string_view(record.path).substr(0, place.layer_at.first);
     if (!is_rope_module(record.path)) {
-      auto& first = first_of_layer_[{record.rank, record.pass, place.layer}];
-      first = first == 0 ? record.order + 1 : std::min(first, record.order + 1);
+      auto& first =
+          first_of_layer_.try_emplace({record.rank, record.pass, place.layer}, record.order)
+              .first->second;
+      first = std::min(first, record.order);
     }
   }
 
@@ -193,7 +195,7 @@ class Modules {
     const Record& query = *module.outputs.at(0);
     const auto first = first_of_layer_.find({query.rank, query.pass, place.layer});
     // Written before anything else of its layer: a module that all layers share.
-    const bool shared = first == first_of_layer_.end() || query.order + 1 < first->second;
+    const bool shared = first == first_of_layer_.end() || query.order < first->second;
     if (shared && place.layer != last_layer_ && place.layer != 0) return;
     if (place.layer == 0 && last_layer_ > 0 && is_shared(query)) return;
     const std::string parent(module.path.substr(0, module.path.rfind('.')));
@@ -226,7 +228,7 @@ class Modules {
       if (!module.path.starts_with(next) || !is_rope_module(module.path)) continue;
       const auto of_next = first_of_layer_.find({first.rank, first.pass, 1});
       return of_next == first_of_layer_.end() ||
-             module.outputs.begin()->second->order + 1 < of_next->second;
+             module.outputs.begin()->second->order < of_next->second;
     }
     return false;
   }
@@ -235,7 +237,7 @@ class Modules {
   std::map<Key, Module> modules_;
   std::set<std::string, std::less<>> paths_;
   std::map<std::string, Place, std::less<>> places_;
-  std::map<std::tuple<int32_t, int32_t, int32_t>, int64_t> first_of_layer_;  // Order, plus 1.
+  std::map<std::tuple<int32_t, int32_t, int32_t>, int64_t> first_of_layer_;  // Its order.
   int32_t last_layer_ = -1;
   std::string_view prefix_;  // "model.layers."
   std::vector<Item> items_;

@@ -18,6 +18,7 @@ import time
 
 import data
 import default
+import dtypes
 import pairing
 import serve
 import transformer
@@ -50,13 +51,6 @@ def raw_seconds(a, b, threads):
     return float(out.stdout.split()[0])
 
 
-def warm(*paths):
-    for path in paths:
-        with open(path, "rb") as file:
-            while file.read(8 * MIB):
-                pass
-
-
 def peak_anonymous(command):
     """The largest RssAnon that /proc shows while the command runs, in MiB."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -81,6 +75,7 @@ def peak_anonymous(command):
 
 class Bench:
     program = PROGRAM
+    tools = TOOLS
 
     def __init__(self, options):
         self.options = options
@@ -106,33 +101,13 @@ class Bench:
         return self.file(name, make, *arguments, **options)
 
     def dtypes(self):
-        size, rates = self.options.size * MIB, {}
-        pairs = [("f32", "F32", "F32"), ("f64", "F64", "F64"), ("bf16", "BF16", "BF16"),
-                 ("f16", "F16", "F16"),
-                 ("f8_e4m3", "F8_E4M3", "F8_E4M3"), ("i8", "I8", "I8"), ("u8", "U8", "U8"),
-                 ("i32", "I32", "I32"), ("i64", "I64", "I64"),
-                 ("f32 against bf16", "F32", "BF16"),
-                 ("f32 against f16", "F32", "F16")]
-        for name, dtype_a, dtype_b in pairs:
-            if not self.wanted(name):
-                continue
-            count = size // data.ITEM[dtype_a]
-            scale = {"I32": 1e6, "I64": 1e6, "I8": 30.0, "U8": 30.0}.get(dtype_a, 1.0)
-            noise = 1e-6 if dtype_b in ("F32", "F64", "I32", "I64") else 1e-3
-            a = self.file(f"{dtype_a}-{self.options.size}-a.safetensors", data.safetensors,
-                          dtype_a, count, 0.0, None, scale)
-            b = self.file(f"{dtype_b}-{count}-{noise}-b.safetensors", data.safetensors,
-                          dtype_b, count, noise, None, scale)
-            warm(a, b)
-            total = os.path.getsize(a) + os.path.getsize(b)
-            for threads in sorted({1, self.cores}):
-                raw = best(self.options.repeat, lambda: raw_seconds(a, b, threads))
-                ours = best(self.options.repeat, lambda: compare_seconds(a, b, threads))
-                rates[name, threads] = total / ours / 1e9
-                note = f"{rates[name, threads]:.2f} GB/s"
-                if ("f32", threads) in rates:
-                    note += f", {rates[name, threads] / rates['f32', threads]:.2f} of f32's"
-                self.row(f"{name}, {threads} thread(s): time / raw read", ours / raw, "x", note)
+        dtypes.run(self)
+
+    def cost(self, command):
+        return default.cost(command)
+
+    def raw_seconds(self, a, b, threads):
+        return raw_seconds(a, b, threads)
 
     def peers(self):
         if not self.wanted("peers"):
@@ -143,7 +118,7 @@ class Bench:
                          "F32", size // 4)
         b = self.file(f"F32-{size // 4}-1e-06-b.safetensors", data.safetensors,
                       "F32", size // 4, 1e-6)
-        warm(a, same, b)
+        data.warm(a, same, b)
         cmp_time = best(self.options.repeat, lambda: seconds(["cmp", a, same]))
         raw = best(self.options.repeat, lambda: raw_seconds(a, same, self.cores))
         ours = best(self.options.repeat, lambda: compare_seconds(a, b))
@@ -155,13 +130,13 @@ class Bench:
         side = int((size // 4) ** 0.5)
         row_a = self.file(f"square-{side}-a.npy", data.npy, side)
         row_b = self.file(f"square-{side}-b.npy", data.npy, side, 1e-6)
-        warm(row_a, row_b)
+        data.warm(row_a, row_b)
         script = os.path.join(ROOT, "bench", "numpy_metrics.py")
         numpy_time = seconds([sys.executable, script, row_a, row_b])
         plain = best(self.options.repeat, lambda: compare_seconds(row_a, row_b))
         self.row("peers: numpy script / f32", numpy_time / plain, "x faster")
         column_b = self.file(f"square-{side}-b-fortran.npy", data.npy, side, 1e-6, True)
-        warm(column_b)
+        data.warm(column_b)
         crossed = best(self.options.repeat, lambda: compare_seconds(row_a, column_b))
         self.row("peers: transposed f32: speed / row-major", plain / crossed, "x")
 
@@ -170,7 +145,7 @@ class Bench:
             return
         a = self.file("many-a.safetensors", data.many_tensors, 100_000, 16)
         b = self.file("many-b.safetensors", data.many_tensors, 100_000, 16, 1e-6)
-        warm(a, b)
+        data.warm(a, b)
         for threads in sorted({1, self.cores}):
             ours = best(self.options.repeat, lambda: compare_seconds(a, b, threads))
             self.row(f"many: 100,000 pairs of 16, {threads} thread(s)", ours, "s")
@@ -186,7 +161,7 @@ class Bench:
             # All written anew: how a file came into the page cache decides how fast it is read.
             a = self.fresh(f"F32-{size}-a.safetensors", data.safetensors, "F32", count)
             b = self.fresh(f"F32-{count}-1e-06-b.safetensors", data.safetensors, "F32", count, 1e-6)
-            warm(a, b)
+            data.warm(a, b)
             ours = best(self.options.repeat, lambda: compare_seconds(a, b))
             rates[size] = ours / size
             self.row(f"growth: {size} MiB each: ns per byte pair", ours / (size * MIB) * 1e9, "ns",
@@ -217,7 +192,7 @@ class Bench:
             return
         path = self.file(f"F32-{self.options.size}-a.safetensors", data.safetensors,
                          "F32", self.options.size * MIB // 4)
-        warm(path)
+        data.warm(path)
         out = subprocess.run([os.path.join(TOOLS, "slice_latency"), path],
                              capture_output=True, text=True, check=True)
         for line in out.stdout.splitlines():
@@ -231,7 +206,8 @@ class Bench:
         if not self.wanted("diagnosis"):
             return
         first, second = (1, "attention_scale"), (2, "rope_position")
-        for layers, tokens, width in [(3, 64, 1024), (80, 256, 1024), (6, 2048, 8192)]:
+        for layers, tokens, width in [(3, 64, 1024), (80, 256, 1024),
+                                      (3840, 16, 256), (20, 2048, 8192)]:
             shape = f"{layers} layers of [1, {tokens}, {width}]"
             name = f"model-{layers}-{tokens}-{width}"
             a = self.file(f"{name}-a.safetensors", transformer.dump, layers, tokens, width)
@@ -239,10 +215,12 @@ class Bench:
                                    ("mistakes in layers 1 and 2", (first, second))]:
                 b = self.file(f"{name}-{len(mistakes)}-b.safetensors", transformer.dump, layers,
                               tokens, width, transformer.NOISE, mistakes)
-                warm(a, b)
-                plain = best(self.options.repeat, lambda: compare_seconds(a, b))
-                full = best(self.options.repeat, lambda: seconds([PROGRAM, a, b, "-o", "report"]))
-                self.row(f"diagnosis: {shape}, {case}", full / plain, "x", f"{full:.2f} s")
+                data.warm(a, b)
+                command = [PROGRAM, a, b, "-o", "report"]
+                plain = default.least(self.options.repeat, [*command, "--no-diagnose"])
+                full = default.least(self.options.repeat, command)
+                self.row(f"diagnosis: {shape}, {case}", full[1] / plain[1], "x",
+                         f"{full[1]:.2f} s; {full[0] / plain[0]:.2f} by CPU")
 
 
 def machine():

@@ -20,14 +20,20 @@ def encode(values, dtype):
     if dtype == "F8_E4M3":  # Any pattern but the two NaN; near the value is near enough for timing.
         return (np.clip(np.abs(values) * 16, 0, 0x7E).astype(np.uint8)
                 | (np.signbit(values).astype(np.uint8) << 7))
+    if dtype.startswith("F8_"):  # As above; codes with a full exponent are NaN or infinite in E5M2.
+        return (np.clip(np.abs(values) * 16, 1, 0x7A).astype(np.uint8)
+                | (np.signbit(values).astype(np.uint8) << 7))
+    if dtype == "BOOL":
+        return (values > 0).astype(np.uint8)
     if dtype == "U8":
         values = np.abs(values)
     types = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64,
-             "I32": np.int32, "I8": np.int8, "U8": np.uint8}
+             "I32": np.int32, "I16": np.int16, "I8": np.int8, "U8": np.uint8}
     return values.astype(types[dtype])
 
 
-ITEM = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "BF16": 2, "F16": 2, "F8_E4M3": 1, "I8": 1, "U8": 1}
+ITEM = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "BF16": 2, "F16": 2, "I16": 2, "I8": 1, "U8": 1,
+        "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E4M3FNUZ": 1, "F8_E5M2FNUZ": 1}
 
 
 def chunks(count, seed, noise):
@@ -91,3 +97,11 @@ def once(path, make, *arguments, **options):
         make(path + ".part", *arguments, **options)
         os.rename(path + ".part", path)
     return path
+
+
+def warm(*paths):
+    """Reads files into the page cache."""
+    for path in paths:
+        with open(path, "rb") as file:
+            while file.read(8 << 20):
+                pass

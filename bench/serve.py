@@ -154,6 +154,8 @@ def many_pairs(bench, folder):
               "the median of five")
     bench.row(f"serve: {PAIRS:,} pairs: script time a frame", found["script_ms"], "ms",
               f"over {found['frames']} frames of scrolling")
+    bench.row(f"serve: {PAIRS:,} pairs: a key in the palette", found["key_ms"], "ms",
+              f"of the main thread, the median; at most {found['key_ms_max']:.0f}")
 
 
 def bundle(bench):

@@ -21,7 +21,7 @@ const std::string kBroken = TENSORDIFF_SOURCE_DIR "/demo/constant_scale.tgz";
 std::vector<float> some_values(float factor) {
   std::vector<float> values(64);
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = factor * static_cast<float>((i * 2654435761U % 1000) / 500.0 - 1.0);
+    values[i] = factor * (static_cast<float>(i * 2654435761U % 1000) / 500.0F - 1.0F);
   return values;
 }
 

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "compare/beyond.h"
 #include "compare/noise_file.h"
-#include "compare/tolerance_rules.h"
 #include "diagnose/graph/edges.h"
 #include "diagnose/input_notes.h"
 #include "diagnose/lone.h"
@@ -22,18 +21,22 @@
 #include "dumps/tokens.h"
 #include "formats/trace_file.h"
 #include "logits/rename.h"
+#include "match/apart.h"
 #include "match/checkpoint.h"
 #include "match/filter.h"
 #include "match/ranks.h"
 #include "match/state_dicts.h"
 #include "naming/naming.h"
+#include "pair_row.h"
 #include "report/auxiliary.h"
 #include "report/conversion.h"
 #include "report/divergence_text.h"
 #include "report/expert_reach.h"
 #include "report/layout_notes.h"
 #include "report/predictions.h"
+#include "report/rank_orders.h"
 #include "report/unpaired.h"
+#include "report/unread.h"
 #include "report/wording.h"
 
 namespace tensordiff {
@@ -74,79 +77,6 @@ Result<void> gather(const TensorParallel& tp, Catalog& a, Catalog& b, Report& re
   return {};
 }
 
-void fail(PairRow& row, Status status, std::string message) {
-  row.comparison = {};
-  row.comparison.status = status;
-  row.notes.clear();
-  row.message = std::move(message);
-}
-
-// Only what can be said without reading an element.
-void compare_shapes(const Tensor& a, const Tensor& b, PairRow& row) {
-  const bool same = a.view.shape == b.view.shape;
-  row.shape = same ? a.view.shape : Shape{};
-  row.comparison.status = same ? Status::same_shape : Status::different;
-  row.message = same ? "shapes match, values not compared" : "shapes differ, values not compared";
-}
-
-void add_message(PairRow& row, const std::string& message) {
-  if (!row.message.empty() && !message.empty()) row.message += "; ";
-  row.message += message;
-}
-
-// Compares ranks that should hold the same with each other. One that is out of step is a
-// difference, whatever the rank that was compared with the other side says.
-Result<void> compare_copies(const AlignedPair& pair, const CompareOptions& options, PairRow& row) {
-  CompareOptions quiet = options;
-  quiet.on_progress = {};
-  for (const Copy& copy : pair.copies) {
-    const Comparison found = TRY(compare({copy.like_view, copy.view, {}}, quiet));
-    if (found.status != Status::different) continue;
-    row.comparison.status = Status::different;
-    add_message(row, fmt::format("rank {} of {} should be equal to rank {} but is not: they "
-                                 "differ by up to {}",
-                                 copy.rank, capital(copy.side), copy.like,
-                                 human_number(found.diff.max_abs.value_or(0))));
-    break;
-  }
-  return {};
-}
-
-const ToleranceRule* rule_for(const PairRow& row, const Request& request) {
-  return request.rules ? request.rules->find(row.a.name) : nullptr;
-}
-
-// Fills one row. A bad tensor spoils this row and nothing else.
-void compare_pair(const Sides& sides, const Pair& which, const Request& request, PairRow& row) {
-  const Tensor& a = sides.a.tensors[which.a];
-  const Tensor& b = sides.b.tensors[which.b];
-  if (!a.fault.empty()) return fail(row, Status::error, "A: " + a.fault);
-  if (!b.fault.empty()) return fail(row, Status::error, "B: " + b.fault);
-  if (request.shape_only) return compare_shapes(a, b, row);
-
-  Result<AlignedPair> pair = aligned_views(sides, which);
-  if (!pair.ok()) return fail(row, Status::incomparable, pair.error().message());
-  row.shape = pair.value().a.shape;
-  row.steps = pair.value().steps;
-  row.notes = pair.value().notes;
-
-  const ToleranceRule* rule = rule_for(row, request);
-  const CompareOptions options = rule ? with_rule(request.compare, *rule) : request.compare;
-  Beyond beyond;
-  const Result<Comparison> comparison = compare(pair.value(), options, beyond);
-  if (!comparison.ok()) return fail(row, Status::error, comparison.error().message());
-  row.comparison = comparison.value();
-  if (is_undecoded(a.view.dtype))
-    add_message(row, fmt::format("values of {} are not decoded: the bytes were compared",
-                                 name_of(a.view.dtype)));
-  if (rule) add_message(row, judge(*rule, row.comparison));
-  if (const Result<void> copies = compare_copies(pair.value(), options, row); !copies.ok())
-    return fail(row, Status::error, copies.error().message());
-  row.views = std::move(pair).value();
-  if (row.comparison.status == Status::different)
-    row.beyond = std::make_shared<const Beyond>(std::move(beyond));
-}
-
 std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const Catalog& b) {
   std::vector<PairRow> rows(matching.pairs.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -178,9 +108,11 @@ Result<std::map<std::size_t, double>> noise_levels(const Request& request, const
   TRY(arrange(noise, request.layout));
   const Matching matching = TRY(match(a, noise, request.match));
   const Sides sides = sides_of(a, noise, matching, layout_of(request));
+  Request plain = request;
+  plain.measure = {};  // That knows the pairs of A and B only.
   for (const Pair& pair : matching.pairs) {
     PairRow row;
-    compare_pair(sides, pair, request, row);
+    compare_pair(sides, pair, plain, row);
     if (row.comparison.diff.rel_l2) levels[pair.a] = *row.comparison.diff.rel_l2;
   }
   return levels;
@@ -214,7 +146,7 @@ void settle(const Outcome& outcome, const Request& request, PairRow& row) {
   if (request.compare.atol || request.compare.rtol || rule_for(row, request)) return;
   Status& status = row.comparison.status;
   // Where no element exceeds the tolerance, it is ranks of one side that are out of step.
-  const bool exceeds = row.comparison.diff.exceeding > 0;
+  const bool exceeds = row.comparison.diff.exceeding + row.comparison.diff.nonfinite_mismatch > 0;
   if (status == Status::different && exceeds && outcome.verdict != Verdict::bug)
     status = Status::close;
   if (status <= Status::close && outcome.verdict == Verdict::bug) status = Status::different;
@@ -271,6 +203,18 @@ Result<std::vector<Answer>> analyses_of(const Request& request, const Pairing& p
   return analyze(study);
 }
 
+// The request with compare() telling how far it is.
+Request counting_bytes(const Pairing& pairing, const Request& request,
+                       std::atomic<uint64_t>& done) {
+  Request counting = request;
+  if (!request.progress) return counting;
+  const uint64_t total = pairing.a.bytes() + pairing.b.bytes();
+  counting.compare.on_progress = [&done, total, tell = request.progress](uint64_t bytes) {
+    tell(std::min(done += bytes, total), total);
+  };
+  return counting;
+}
+
 }  // namespace
 
 Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& request) {
@@ -313,12 +257,12 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
       report.notes.push_back(std::move(note));
   if (!pairing.alone) name_normed_weights(pairing.a, pairing.b);
   if (!pairing.alone) name_sequences_alike(pairing.a, pairing.b, report.notes);
-
   // Decide which tensor answers to which. Leftovers on either side are part of the result.
   MatchOptions options = request.match;
   options.read_values = !request.shape_only;
   pairing.matching =
       pairing.alone ? match_within(pairing.a) : TRY(match(pairing.a, pairing.b, options));
+  take_apart(request.apart, pairing.a, pairing.b, pairing.matching);
   const Matching& matching = pairing.matching;
   if (!pairing.alone) infer_rules(request, pairing);
   report.notes.insert(report.notes.end(), matching.notes.begin(), matching.notes.end());
@@ -337,14 +281,8 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
 Result<Report> compare_pairs(const Pairing& pairing, Report report, const Request& request) {
   // Give each pair one logical shape and measure it. Pairs are independent of each other, and a
   // large one is split further inside compare().
-  Request with_progress = request;
   std::atomic<uint64_t> done = 0;
-  if (request.progress) {
-    const uint64_t total = pairing.a.bytes() + pairing.b.bytes();
-    with_progress.compare.on_progress = [&, total](uint64_t bytes) {
-      request.progress(std::min(done += bytes, total), total);
-    };
-  }
+  const Request with_progress = counting_bytes(pairing, request, done);
   const Sides sides = sides_of(pairing, request);
   for_each_index(report.pairs.size(), [&](std::size_t i) {
     compare_pair(sides, pairing.matching.pairs[i], with_progress, report.pairs[i]);
@@ -361,27 +299,41 @@ Result<Report> compare_pairs(const Pairing& pairing, Report report, const Reques
   // Rows that both have are in one order, which the side tells that knows its tokens.
   if (request.diagnose.enabled && !pairing.alone)
     tell_reach(
-        pairing.b.tokens.empty() ? pairing.a.tokens : pairing.b.tokens,
+        common_tokens(pairing.a, pairing.b),
         [&](std::size_t pair) { return align_pair(pairing, pair, request); }, report);
   if (request.diagnose.enabled) report_conversion(sides, report);
   if (!request.shape_only && !pairing.alone)
     judge_predictions(pairing.a, pairing.b, pairing.matching, request.rules.get(), report);
   if (asked) report.analyses = TRY(analyses_of(request, pairing, report));
   if (called_off()) return Error("cancelled");
-
   for (PairRow& row : report.pairs) release(row);
 
   // Say what it comes to.
+  name_rank_orders(report);
   note_layouts(report);
+  note_hashes(report);
   report.summary = summarise(report);
   return report;
+}
+
+Result<void> measure_pairs(const Pairing& pairing, std::span<const std::size_t> pairs,
+                           const Request& request) {
+  std::atomic<uint64_t> done = 0;
+  const Request with_progress = counting_bytes(pairing, request, done);
+  const Sides sides = sides_of(pairing, request);
+  for_each_index(pairs.size(), [&](std::size_t i) {
+    PairRow row = pairing.report.pairs[pairs[i]];
+    compare_pair(sides, pairing.matching.pairs[pairs[i]], with_progress, row);
+  });
+  if (called_off()) return Error("cancelled");
+  return {};
 }
 
 Result<AlignedPair> align_pair(const Pairing& pairing, std::size_t pair, const Request& request) {
   return aligned_views(sides_of(pairing, request), pairing.matching.pairs[pair]);
 }
 
-Result<Report> compare_models(const Request& request) {
+Result<Pairing> open_and_pair(const Request& request) {
   // Read the indexes of both sides. Tensor bytes stay on disk until somebody samples or compares.
   const bool alone = request.b.empty();
   Result<Catalog> opened[2] = {Catalog(), Catalog()};
@@ -391,8 +343,11 @@ Result<Report> compare_models(const Request& request) {
   Catalog a = TRY(std::move(opened[0]));
   std::optional<Catalog> b;
   if (!alone) b = TRY(std::move(opened[1]));
+  return pair_up(std::move(a), std::move(b), request);
+}
 
-  Pairing pairing = TRY(pair_up(std::move(a), std::move(b), request));
+Result<Report> compare_models(const Request& request) {
+  Pairing pairing = TRY(open_and_pair(request));
   Report report = std::move(pairing.report);
   return compare_pairs(pairing, std::move(report), request);
 }

@@ -143,6 +143,70 @@ class Conversion(unittest.TestCase):
         self.check_files(folder / "mixtral.safetensors", folder / "mixtral_stacked.safetensors")
 
 
+class MergedWeights(unittest.TestCase):
+    """What A keeps in several tensors is computed as well."""
+
+    def script(self, a, b):
+        """convert() of the script that is written for two dicts."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            write_safetensors(folder / "a.safetensors", a)
+            write_safetensors(folder / "b.safetensors", b)
+            run = subprocess.run([PROGRAM, "conversion", folder / "a.safetensors",
+                                  folder / "b.safetensors", "-o", "python"],
+                                 capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertNotIn("To do", run.stdout.split("def convert")[1])
+        scope = {}
+        exec(compile(run.stdout, "conversion.py", "exec"), scope)
+        return scope["convert"](a)
+
+    def equal(self, made, b):
+        self.assertEqual(sorted(made), sorted(b))
+        for name, value in b.items():
+            self.assertEqual(made[name].tobytes(), value.tobytes(), name)
+
+    def test_batch_norms_as_pytorch_folds_them(self):
+        """Made by torch.nn.utils.fuse_conv_bn_eval: bit for bit."""
+        folder = HERE / "data" / "conversions"
+        a, b = (read_safetensors(folder / name) for name in ("norms.safetensors",
+                                                             "norms_folded.safetensors"))
+        floats = {name: value for name, value in a.items() if value.dtype == np.float32}
+        self.equal(self.script(floats, b), b)
+
+    def test_lora_updates_of_both_layouts(self):
+        """Eighths, so that no order of adding rounds. `turn` is stored as [in, out]."""
+        chance = np.random.default_rng(31)
+        eighths = lambda *shape: chance.integers(-16, 17, shape).astype(np.float32) / 8
+        a, b = {}, {}
+        for i in range(3):
+            for part, rows, columns in (("straight", 24, 16), ("turn", 16, 48), ("square", 16, 16)):
+                stem, turned = f"h.{i}.{part}", part != "straight"
+                weight = eighths(rows, columns)
+                down = eighths(2, rows if turned else columns)
+                up = eighths(columns if turned else rows, 2)
+                a[stem + ".weight"] = weight
+                a[stem + ".lora_A.weight"], a[stem + ".lora_B.weight"] = down, up
+                update = up @ down
+                b[stem + ".weight"] = weight + np.float32(0.5) * (update.T if turned else update)
+        self.equal(self.script(a, b), b)
+
+    def test_weight_norms(self):
+        """Directions of a length that is a whole number: nothing rounds but the last step."""
+        chance = np.random.default_rng(32)
+        a, b = {}, {}
+        for i in range(3):
+            direction = np.zeros((6, 4, 3), np.float32)
+            for row in range(6):
+                where = chance.choice(12, 2, replace=False)
+                direction[row].flat[where] = (3, 4)
+            length = (chance.integers(1, 9, (6, 1, 1)) * 5 / 8).astype(np.float32)
+            a[f"s.{i}.conv.weight_v"], a[f"s.{i}.conv.weight_g"] = direction, length
+            a[f"s.{i}.conv.bias"] = b[f"s.{i}.conv.bias"] = np.float32(chance.random(6))
+            b[f"s.{i}.conv.weight"] = direction * (length / np.float32(5))
+        self.equal(self.script(a, b), b)
+
+
 class Rules(unittest.TestCase):
     """--conversion FILE holds a converter to the rules of an earlier run."""
 

@@ -51,7 +51,7 @@ class Temporary(unittest.TestCase):
         atexit.register(shutil.rmtree, folder)
         path = pathlib.Path(folder) / "package.tar.gz"
         with tarfile.open(path, "w:gz", compresslevel=1) as archive:
-            archive.add(PROGRAM, "tensordiff-test/bin/tensordiff")
+            archive.add(PROGRAM, f"tensordiff-{version()}-linux-x86_64/bin/tensordiff")
         return path
 
 
@@ -185,6 +185,45 @@ class Action(Temporary):
         self.assertFalse((self.folder / "there").exists())
 
 
+class GetStarted(Temporary):
+    """docs/get-started.md, as a stranger follows it: from the package to the named cause."""
+
+    PAGE = ROOT / "docs/get-started.md"
+
+    def setUp(self):
+        super().setUp()
+        line, name = re.search(r"^(tar -xzf (\S+))", self.PAGE.read_text(), re.M).groups()
+        shutil.copy(self.tarball(), self.folder / name)
+        subprocess.run(["bash", "-c", line], cwd=self.folder, check=True)
+        self.program = self.folder / name.removesuffix(".tar.gz") / "bin/tensordiff"
+
+    def test_the_installed_program_names_the_cause(self):
+        self.assertRegex(self.PAGE.read_text(), r"\ncause +B = 0\.125 × A")
+        done = run(sys.executable, ROOT / "tests/docs_test.py", self.PAGE,
+                   env={**os.environ, "TENSORDIFF": str(self.program)})
+        self.assertEqual(done.stdout, "1 passed, 0 failed\n", done.stdout + done.stderr)
+
+    def test_the_hooks_of_the_page_make_dumps_to_compare(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("no torch here")
+        blocks = re.findall(r"```python\n(.*?)```", self.PAGE.read_text(), re.S)
+        hooks = next(block for block in blocks if "register_forward_hook" in block)
+        torch.manual_seed(7)
+        layers = [torch.nn.Linear(16, 16) for _ in range(4)]
+        inputs = {"input": torch.randn(3, 16)}
+        for name, scale in (("ref", 1.0), ("port", 0.5)):
+            model = torch.nn.Sequential(*(torch.nn.Sequential(layer) for layer in layers))
+            model[2].register_forward_hook(lambda m, args, out, scale=scale: out * scale)
+            code = hooks.replace("ref.pt", str(self.folder / f"{name}.pt"))
+            exec(code, {"torch": torch, "model": model, "inputs": inputs})
+        done = run(self.program, "ref.pt", "port.pt", cwd=self.folder)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, r"first divergence: (layer )?2")
+        self.assertIn("B = 0.5 × A", done.stdout)
+
+
 class Hooks(Temporary):
     """The entries of .pre-commit-hooks.yaml, in a repository with one model."""
 
@@ -242,7 +281,8 @@ class Hooks(Temporary):
 class Recipes(unittest.TestCase):
     # Debian's name of a library -> its name in Homebrew and in conda.
     NAMES = {"libcli11-dev": "cli11 cli11", "libfmt-dev": "fmt fmt", "libtbb-dev": "tbb tbb-devel",
-             "libhwy-dev": "highway libhwy", "libdeflate-dev": "libdeflate libdeflate",
+             "libhwy-dev": "highway libhwy", "libcurl4-openssl-dev": "curl libcurl",
+             "libdeflate-dev": "libdeflate libdeflate",
              "zlib1g-dev": "zlib zlib", "libzstd-dev": "zstd zstd", "liblzma-dev": "xz xz",
              "libbz2-dev": "bzip2 bzip2", "libhdf5-dev": "hdf5 hdf5", "libaec-dev": "libaec libaec",
              "libboost1.81-dev": "boost libboost-headers", "libsqlite3-dev": "sqlite libsqlite",

@@ -232,7 +232,10 @@ class Sessions(ServerTest):
         turned = say("i j -> j i")
         self.assertEqual((turned["status"], turned["dims"]), ("equal", "i j -> j i"))
         self.assertEqual(turned["transforms"]["b"], [{"op": "permute", "order": [1, 0]}])
-        self.assertIn("--dims", say("i j k -> j i k")["message"])
+        refused = server.ask("PATCH", "/api/v1" + pair, {"dims": "i j k -> j i k"})
+        self.assertEqual(refused.status, 422, refused.body)
+        self.assertIn("--dims", refused.json()["detail"])
+        self.assertEqual(server.get(pair).json()["status"], "equal")
         again = say(None)
         self.assertEqual((again["status"], again["dims"]), ("different", None))
         for wrong in ("i j ->", 7):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The table of planted cases in docs/analyses.md, from the tests of the analyses.
 
+The analyses are those of the guide and two more; the last five rows are flags that shape a report.
+
 A comment "// planted: ...", "// unknown: ..." or "// edge: ..." directly above a test says what the
 test plants. Every analysis needs one of each. What an analysis cannot know is taken from its own
 section of the page.
@@ -17,6 +19,11 @@ PAGE = ROOT / "docs" / "analyses.md"
 BEGIN, END = "<!-- cases: tools/analysis_cases.py -->", "<!-- end of cases -->"
 KINDS = ("planted", "edge", "unknown")
 MARK = re.compile(r"^// (planted|edge|unknown): (.+)\nTEST\((\w+), (\w+)\)", re.MULTILINE)
+# The flags that shape the report are tested on the whole program, a class for each.
+FLAGS = ("--sort-by-change-magnitude", "--review-friendly", "--generate-report",
+         "--markdown-output", "--include-charts")
+FLAG_TESTS = "tests/report_flags_test.py"
+FLAG_MARK = re.compile(r"^    # (planted|edge|unknown): (.+)\n    def test_", re.MULTILINE)
 
 
 def analyses(root):
@@ -41,20 +48,24 @@ def cases(root, names):
             if name is None:
                 raise SystemExit(f"{path.name}: no analysis is called like the suite {suite}")
             found[name][kind].append(text)
+    for part in (root / FLAG_TESTS).read_text().split("\nclass ")[1:]:
+        name = "-" + re.sub(r"([A-Z])", r"-\1", part.split("(")[0]).lower()
+        for kind, text in FLAG_MARK.findall(part):
+            found[name][kind].append(text)
     return found
 
 
 def limits(page, names):
     out = {}
     for name in names:
-        section = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+        section = re.search(rf"^##+ {name}\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
         said = section and re.search(r"\*Cannot know\*(.+?)(?:\n\n|\Z)", section[1], re.DOTALL)
         out[name] = " ".join(said[1].split()) if said else ""
     return out
 
 
 def table(root):
-    names = analyses(root)
+    names = analyses(root) + list(FLAGS)
     page = PAGE.read_text()
     found, cannot = cases(root, names), limits(page, names)
     lines = ["| analysis | planted | at the edge | unknown is right | cannot know |",
@@ -65,7 +76,8 @@ def table(root):
         if not cannot[name]:
             missing.append(f"{name}: docs/analyses.md does not say what it cannot know")
         cells = ["; ".join(found[name][kind]) for kind in KINDS]
-        lines.append("| `" + "` | ".join([name, " | ".join(cells + [cannot[name]])]) + " |")
+        head = name if name in FLAGS else f"`{name}`"  # A name in code is one of an analysis.
+        lines.append("| " + " | ".join([head, *cells, cannot[name]]) + " |")
     return "\n".join(lines), missing
 
 

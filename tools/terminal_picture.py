@@ -4,7 +4,7 @@
     tools/terminal_picture.py docs/demo.svg build/tensordiff demo/reference.zip \\
         demo/constant_scale.tgz --color always
 
-The picture in README.md is made so; run it again when the output changes.
+The picture in README.md is made so, by ./dev pictures; tests/docs_test.py tells when it is old.
 """
 
 import html

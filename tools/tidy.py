@@ -12,8 +12,9 @@ import subprocess
 import sys
 
 # A folder may include itself and what stands before it, never what stands after it.
-LAYERS = """base tensor naming packed formats match align dumps convert layout compare diagnose
-            logits analyze report pipeline runs api serve cli""".split()
+LAYERS = """base remote tensor naming packed formats match align dumps convert layout compare
+            diagnose logits analyze report request pair_row pipeline parts digest runs api serve
+            cli""".split()
 # Neither of the two may include the other.
 STRANGERS = [{"formats", "match"}, {"diagnose", "analyze"}]
 # The public headers, in include/, which the sources that implement them include.
@@ -24,7 +25,7 @@ FUNCTION_LINES_MAX = 60
 COLUMNS_MAX = 100
 
 CODE = (".h", ".cpp", ".py", ".ts", ".tsx", ".css")
-DATA = ("tests/data/", "tests/fuzz/corpus/", "demo/", "web/dist/")
+DATA = ("tests/data/", "tests/fuzz/corpus/", "tests/fuzz/results/", "demo/", "web/dist/")
 BINARY = (".png", ".woff2", ".ico")
 SELF = ("tools/tidy.py", "tools/tidy_test.py")
 
@@ -35,7 +36,7 @@ TESTED_BY = {
                                    truncated unit_axes""",
     "src/align/dims_test.cpp": "src/align/ named",
     "src/align/whole_test.cpp": "src/align/ stacked src/tensor/ shards",
-    "src/compare/compare_test.cpp": "src/compare/ measure traversal ulp",
+    "src/compare/compare_test.cpp": "src/compare/ measure metrics traversal ulp",
     "src/compare/kernels/kernels_test.cpp": "src/compare/kernels/ reference steps sums vector",
     "src/dumps/layouts_test.cpp": """src/dumps/ flax forward_hook grammar hidden_states llama_cpp
                                    module_hooks msprobe onnx_values sglang_dumper tensorrt_llm
@@ -49,7 +50,7 @@ TESTED_BY = {
                                    quantization region residual_missing rope_frequency
                                    rope_pairing rope_position rotation row_permutation scale
                                    token_shift""",
-    "src/diagnose/hypotheses/explain_step_test.cpp": """src/diagnose/hypotheses/ confidence score
+    "src/diagnose/hypotheses/explain_step_test.cpp": """src/diagnose/hypotheses/ score
                                    src/diagnose/operators/ affine attention attention_changes
                                    attention_search batch_norm combine context convolution dropped
                                    dumped elementwise embedding linear norm norm_fit operator
@@ -58,7 +59,7 @@ TESTED_BY = {
     "src/diagnose/noise_test.cpp": "src/diagnose/noise/ casts roundoff structure",
     "src/analyze/quantization_test.cpp": """src/analyze/ code_book find_quantized layer_inputs
                                    quantization_grid""",
-    "src/analyze/edit_test.cpp": "src/analyze/ base_merge edit_tests",
+    "src/analyze/edit_test.cpp": "src/analyze/ base_merge edit_tests lines",
     "src/report/analyses_test.cpp": "src/report/ text_chart",
     "src/diagnose/linear_replay_test.cpp": "src/diagnose/ mlp_replay reduction",
     "src/formats/archive_test.cpp": "src/formats/ member_name shards",
@@ -76,6 +77,8 @@ TESTED_BY = {
     "src/layout/pair_views_test.cpp": "src/layout/ peer_layouts",
     "src/packed/packed_test.cpp": """src/packed/ awq bitsandbytes gptq packed_integers scaled
                                     small_floats""",
+    "src/cli/merge_test.cpp": "src/cli/ part",
+    "src/digest/digest_test.cpp": "src/digest/ digest_report",
     "src/report/csv_test.cpp": "src/report/ csv_row",
     "src/report/logits_report_test.cpp": "src/report/ predictions",
     "src/match/strategies_test.cpp": "src/match/ by_name meaning",
@@ -87,7 +90,10 @@ TESTED_BY = {
     "src/report/changes_test.cpp": "src/report/ json_values selection",
     "src/tensor/reader_test.cpp": "src/tensor/ catalog dtype tensor",
     "tests/conversion_test.py": "src/report/ conversion_python",
-    "tests/smoke_test.py": "src/ pipeline",
+    "src/remote/sigv4_test.cpp": "src/remote/ hf s3",
+    "tests/remote_test.py": """src/remote/ files scheme transport src/base/ remote_files
+                               src/report/ unread src/tensor/ stored src/cli/ options_remote""",
+    "tests/smoke_test.py": "src/ pair_row pipeline",
 }
 
 # Which page has a table row for each variant of a type.

@@ -25,9 +25,9 @@ DEFINE = re.compile(r'^\s*#\s*define\s+(\w+)', re.M)
 TYPE = re.compile(r'\s*(?:template\s*<[^{;]*?>\s*)?'
                   r'(?:struct|class|enum|union|concept|using|namespace)\s+(?:class\s+|struct\s+)?'
                   r'(?:\[\[\w+\]\]\s*)?([\w:]+)')
-GTEST = re.compile(r'\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST|INSTANTIATE_\w+|TYPED_TEST_SUITE)\s*\(')
 WORD = re.compile(r'(?<![\w.])(?<!->)[A-Za-z_]\w*')
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+TEST = re.compile(r'\s*TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\s*\)')
 ROOTS = [pathlib.Path(__file__).resolve().parent.parent / name for name in ('src', 'include', '.')]
 
 
@@ -52,13 +52,15 @@ def declared(text):
     names = set()
     # A body in braces ends a declaration as a semicolon does.
     for statement in re.split(r';|\x00', bodies_as(text, '\x00')):
-        if GTEST.match(statement):  # Its name is made of both words: no two tests have the same.
-            continue
         if re.match(r'\s*using\s+namespace\b', statement):
-            continue  # Each such name is one of ours, or of the standard library's suffixes.
+            continue
         kind = TYPE.match(statement)
         if kind:
             names.add(kind[1].split(':')[-1])
+            continue
+        test = TEST.match(statement)
+        if test:
+            names.add(f'{test[1]}_{test[2]}_Test')  # The class that GoogleTest makes of it.
             continue
         head = re.sub(r'\[\[.*?\]\]|\balignas\([^)]*\)', '', statement).split('(')[0]
         for one in head.split(','):  # `int kA = 1, kB = 2` declares two.
@@ -106,9 +108,7 @@ class File:
         self.words = set(WORD.findall(text))
         self.macros = set(DEFINE.findall(text))
         self.shared, self.own = spoken_for(DIRECTIVE.sub('', text))
-        # A header beside its source is named from there, which a unit elsewhere cannot.
-        self.includes = [str(path.parent / name) if (path.parent / name).exists() else name
-                         for name in INCLUDE.findall(raw)]
+        self.includes = INCLUDE.findall(raw)
         self.hides = bool(re.search(r'^(?:struct|class) \w+::\w+', text, re.M))
         # Highway compiles such a file once for each kind of processor, by including it again.
         self.alone = 'HWY_TARGET_INCLUDE' in raw
@@ -119,7 +119,8 @@ class File:
         while left:
             name = left.pop()
             if name not in File.known:
-                path = next((root / name for root in ROOTS if (root / name).exists()), None)
+                folders = [*ROOTS, self.path.parent]
+                path = next((each / name for each in folders if (each / name).exists()), None)
                 File.known[name] = File(path) if path else None
             header = File.known[name]
             if header and header not in reached:
@@ -141,7 +142,7 @@ def disturbs(one, other):
     return bool(one.own & other.all_names or one.macros & other.all_words)
 
 
-def units(sources):
+def units(sources, lines_max=LINES_MAX):
     """The sources in few groups: those that disturb the most others are placed first."""
     ways = {one: [other for other in sources
                   if other is not one and (disturbs(one, other) or disturbs(other, one))]
@@ -150,7 +151,7 @@ def units(sources):
     for source in sorted(sources, key=lambda s: (-len(ways[s]), s.path)):
         for unit in made:
             if not (source.alone or unit[0].alone or any(s in ways[source] for s in unit)) and \
-                    sum(s.lines for s in unit) + source.lines <= LINES_MAX:
+                    sum(s.lines for s in unit) + source.lines <= lines_max:
                 unit.append(source)
                 break
         else:
@@ -159,7 +160,9 @@ def units(sources):
 
 
 def text_of(unit):
-    headers = sorted({name for s in unit for name in s.includes})
+    # A header beside its source is found from there only.
+    headers = sorted({name for s in unit for name in s.includes
+                      if any((root / name).exists() for root in ROOTS)})
     lines = [f'#include "{name}"' for name in headers] if len(unit) > 1 else []
     if any(s.hides for s in unit):  # GCC takes an included file for a header, where that is wrong.
         lines.append('#pragma GCC diagnostic ignored "-Wsubobject-linkage"')

@@ -69,14 +69,6 @@ class Units(unittest.TestCase):
 
 
 class Program(unittest.TestCase):
-    def test_a_header_beside_its_source_is_found_from_the_unit(self):
-        with tempfile.TemporaryDirectory() as folder:
-            pathlib.Path(folder, "near.h").write_text("int near();\n")
-            for name in ("one", "two"):
-                pathlib.Path(folder, f"{name}.cpp").write_text('#include "near.h"\n')
-            sources = [unity.Source(pathlib.Path(folder, f"{name}.cpp")) for name in ("one", "two")]
-            self.assertIn(f'#include "{folder}/near.h"', unity.text_of(sources))
-
     def test_every_source_is_in_one_unit_and_old_units_go(self):
         root = pathlib.Path(__file__).resolve().parent.parent
         sources = sorted(p for p in (root / "src/report").glob("*.cpp") if "_test" not in p.name)

@@ -10,4 +10,3 @@ cut() {
 cut opentype/inter/Inter-Regular.otf inter-400.woff2
 cut opentype/inter/Inter-SemiBold.otf inter-600.woff2
 cut truetype/jetbrains-mono/JetBrainsMono-Regular.ttf mono-400.woff2
-cut truetype/jetbrains-mono/JetBrainsMono-SemiBold.ttf mono-600.woff2

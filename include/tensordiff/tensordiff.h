@@ -1,4 +1,4 @@
-// The public C++ API of tensordiff: compare two models, find where they part first, and why.
+// The public C++ API of tensordiff: compare two models, find the first divergence and its cause.
 //
 //   using namespace tensordiff::api;
 //   const Outcome outcome = compare("a.safetensors", "b.pt");
@@ -54,8 +54,8 @@ struct Options {
   bool equal_nan = true;             // NaN at the same place on both sides is agreement.
   std::optional<Input> noise;        // A second run of A, to measure the noise between runs.
   std::optional<Input> weights;      // The model that made the dumps, to compute steps again.
-  std::vector<std::string> paths;    // Only tensors whose name starts so; `*` globs allowed.
-  std::string ignore_regex;          // Not tensors in whose name this is found; empty: all.
+  std::vector<std::string> paths;    // Only names with one of these prefixes; `*` globs allowed.
+  std::string ignore_regex;          // Skip tensors whose name matches this; empty: skip none.
   bool diagnose = true;              // Look for the cause of differences.
   bool json = false;                 // Fill Outcome::report_json.
   std::size_t threads = 0;           // Of this call; 0: one for each core.

@@ -43,6 +43,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "distributed":
+        return importlib.import_module(".distributed", __name__)
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'tensordiff' has no attribute '{name}'")

@@ -24,8 +24,9 @@ import torch
 from . import trees
 from .folder import CaptureError, prepare_folder
 from .identity import Identities
-from .observe import FunctionCall, Handler, ModuleCall, Observer, Ops, source_of
+from .observe import FunctionCall, Handler, ModuleCall, Observer, Ops
 from .shards import DTYPES, ShardWriter
+from .source import lines_of, places_of
 from .stats import statistics
 from .trace import TraceWriter
 
@@ -121,7 +122,7 @@ class Capture(Handler):
             "kind": "module", "name": type(call.module).__name__, "path": call.path,
             "call": call.number, "parent": call.parent.id if call.parent else None}
         if self.source and call.parent is not None:
-            record["source"] = source_of(_frame_of_caller())
+            record["source"] = places_of(_frame_of_caller())
         record["args"], record["kwargs"] = self.writing(args, kwargs)
         call.id = self._trace.add(record)
         call.state = record
@@ -153,7 +154,7 @@ class Capture(Handler):
         record: dict[str, Any] = {
             "kind": "function", "name": done.name, "parent": call.id if call else None}
         if self.source:
-            record["source"] = source_of(inspect.currentframe())
+            record["source"] = places_of(inspect.currentframe())
         record["args"], record["kwargs"] = done.before or self.writing(done.args, done.kwargs)
         number = self._trace.add(record)
         for _, tensor in trees.tensors(done.written):
@@ -186,11 +187,10 @@ class Capture(Handler):
         parameter = self._trace.parameter_name(tensor)
         if parameter is not None:
             return {"p": parameter}
-        number, new = self._ids.of(tensor)
+        number, new, writer = self._ids.of(tensor)
         if new:
             facts: dict[str, Any] = {"dtype": str(tensor.dtype).removeprefix("torch."),
                                      "shape": list(tensor.shape)}
-            writer = self._ids.last_write(tensor)
             if writer is not None:  # Changed through another view of its storage.
                 facts["written_by"] = writer
             self._trace.tensors.append(facts)
@@ -319,7 +319,7 @@ def _unsaved(tensor: torch.Tensor) -> str | None:
 
 def _helper(record: dict[str, Any]) -> str | None:
     """The function between forward() and a call that it is made in, as apply_rotary_pos_emb."""
-    source = record.get("source")
+    source = lines_of(record.get("source", [])[:1])
     name = source[0][2] if source else "forward"
     return None if name in ("forward", "<lambda>", "<module>") or not name.isidentifier() else name
 

@@ -19,7 +19,7 @@ from .identity import Identities
 from .observe import FunctionCall, Handler, ModuleCall
 from .record import Bound, Kept, bind
 from .torch_versions import storage_of
-from .values import budget_of, cast, error, fits
+from .values import budget_of, cast, error, fits, near_ties
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -132,6 +132,9 @@ class Forcer(Handler):
             if a is None:
                 continue
             name = f"result `{'.'.join(path)}`" if path else "the result"
+            if near_ties(a, b, [each for _, each in ours], self.budget()):
+                values[path] = self._stand_in(a, b)
+                continue
             put = self._compare(a, b, call, name, entering=False)
             if put is not None:
                 values[path] = put
@@ -161,7 +164,7 @@ class Forcer(Handler):
             self._ids.written(tensor)
         after = call.last_child.path if call and call.last_child else None
         for _, tensor in made:
-            number, new = self._ids.of(tensor)
+            number, new, _ = self._ids.of(tensor)
             if new:
                 self._origins[number] = _Origin(call, after, wrong, unseen, foreign)
 
@@ -204,7 +207,7 @@ class Forcer(Handler):
         if self._rounded is not None and a.is_floating_point():
             a = a.to(self._rounded)
         made = cast(a, like)
-        number, _ = self._ids.of(made)
+        number, _, _ = self._ids.of(made)
         self._origins[number] = _Origin(None)
         return made
 
@@ -296,7 +299,7 @@ class Forcer(Handler):
             return
         b.copy_(cast(a, b))
         self._ids.written(b)
-        number, _ = self._ids.of(b)
+        number, _, _ = self._ids.of(b)
         self._origins[number] = _Origin(None)
 
 

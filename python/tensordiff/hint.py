@@ -18,7 +18,8 @@ import torch
 from . import trees
 from .doors import Forcer
 from .findings import Mistake
-from .observe import FunctionCall, Handler, ModuleCall, source_of
+from .observe import FunctionCall, Handler, ModuleCall
+from .source import lines_of, places_of
 from .values import error, fits
 
 # Of one call of a module; a loop over tokens makes thousands of them.
@@ -44,7 +45,7 @@ def _add(kept: list[Step], done: FunctionCall) -> None:
 
 
 def _place() -> str:
-    lines = source_of(inspect.currentframe(), whole=False)
+    lines = lines_of(places_of(inspect.currentframe(), whole=False))
     if not lines:
         return ""
     file, line, function = map(str, lines[0])

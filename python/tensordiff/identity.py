@@ -52,26 +52,27 @@ class Identities:
             return number if ref is not None and ref() is tensor else None
         return self._ids.get(self._key(tensor)[0])
 
-    def of(self, tensor: torch.Tensor) -> tuple[int, bool]:
-        """The number of a tensor, and whether it is new."""
+    def of(self, tensor: torch.Tensor) -> tuple[int, bool, int | None]:
+        """The number of a tensor, whether it is new, and which call wrote to its storage last,
+        through whatever view."""
         if not _has_storage(tensor):
             found = self.find(tensor)
             if found is not None:
-                return found, False
+                return found, False, None
             self._objects[id(tensor)] = (weakref.ref(tensor), self.count)
             self.count += 1
-            return self.count - 1, True
+            return self.count - 1, True, None
         key, storage = self._key(tensor)
         found = self._ids.get(key)
         if found is not None:
-            return found, False
+            return found, False, storage.last_write
         number = self.count
         self.count += 1
         storage.keys.append(key)
         self._ids[key] = number
         if len(self._storages) > self._sweep_at:
             self._sweep()
-        return number, True
+        return number, True, storage.last_write
 
     def written(self, tensor: torch.Tensor, call: int | None = None) -> None:
         """Tells that the storage of this tensor was written in place, by that call."""
@@ -81,10 +82,6 @@ class Identities:
         storage.last_write = call
         if tensor.is_inference():
             storage.writes += 1
-
-    def last_write(self, tensor: torch.Tensor) -> int | None:
-        """The call that last wrote to the storage in place, through whatever view."""
-        return self._storage(tensor).last_write if _has_storage(tensor) else None
 
     def _storage(self, tensor: torch.Tensor) -> _Storage:
         untyped = storage_of(tensor)

@@ -300,29 +300,3 @@ def writes_in_place(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if marked or kwargs.get("inplace"):
         return args[0] if args else next(iter(kwargs.values()), None)
     return None
-
-
-def source_of(frame: Any, whole: bool = True) -> list[list[Any]]:
-    """[file, line, function] from a call up to the enclosing forward, the code of torch left out.
-
-    The forward of a module of torch itself has nothing but that code; its own line is given.
-    """
-    lines: list[list[Any]] = []
-    first: list[Any] | None = None
-    while frame is not None:
-        code = frame.f_code
-        if code.co_name == "_call_impl":
-            break
-        if not code.co_filename.startswith(_OURS):
-            line = [code.co_filename, frame.f_lineno, code.co_name]
-            first = first or line
-            if not code.co_filename.startswith(_TORCH):
-                lines.append(line)
-                if not whole:
-                    break
-        frame = frame.f_back
-    return lines or ([first] if first else [])
-
-
-_TORCH = torch.__file__.rpartition("/")[0] + "/"
-_OURS = __file__.rpartition("/")[0] + "/"

@@ -57,7 +57,7 @@ class Keeper(Handler):
     def _copy(self, leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
             return leaf
-        number, new = self._ids.of(leaf)
+        number, new, _ = self._ids.of(leaf)
         if new:
             self._copies[number] = leaf.detach().clone()
         return self._copies[number]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import torch
@@ -13,12 +13,9 @@ import torch
 internals: Any = getattr(torch, "_C")
 
 
-def storage_of(tensor: torch.Tensor) -> Any:
-    """The untyped storage of a strided tensor."""
-    if hasattr(tensor, "untyped_storage"):
-        return tensor.untyped_storage()
-    older: Any = tensor
-    return older._storage()
+# The untyped storage of a strided tensor. Called for every tensor of a run.
+storage_of: Callable[[torch.Tensor], Any] = getattr(torch.Tensor, "untyped_storage", None) \
+    or getattr(torch.Tensor, "_storage")
 
 
 def backward_runs() -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .observe import Observer
+from .source import lines_of
 from .torch_versions import backward_runs, named_tensors, storage_of
 from .trace_file import SCHEMA
 from .version import __version__
@@ -73,6 +74,8 @@ class TraceWriter:
             for key, rows in (("tensors", self.tensors), ("calls", self.calls)):
                 file.write(f'"{key}": [' + ("\n" if rows else ""))
                 for at, row in enumerate(rows):
+                    if "source" in row:
+                        row = {**row, "source": lines_of(row["source"])}
                     file.write(_text(row) + (",\n" if at + 1 < len(rows) else "\n"))
                 file.write("]" + (",\n" if key == "tensors" else "}\n"))
         os.replace(beside, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import torch
 
@@ -16,6 +17,7 @@ _HUGE = 1e30
 _STEPS = 2.5
 # Sums are taken in f32 at best: a sum of 4096 terms is off by about sqrt(4096) units.
 _SUM = 64.0
+_INDICES = (torch.int32, torch.int64)
 
 
 def unit(dtype: torch.dtype) -> float:
@@ -55,6 +57,30 @@ def error(a: torch.Tensor, b: torch.Tensor) -> float | None:
         wrong = int((a != b).sum())
         return math.sqrt(wrong / a.numel()) if wrong else 0.0
     return _float_error(_plain(a), _plain(b))
+
+
+def near_ties(a: torch.Tensor, b: torch.Tensor, beside: Iterable[torch.Tensor],
+              budget: float) -> bool:
+    """Whether two choices of B have the same scores, but for rounding: which it took is chance.
+
+    The choices are indices into the last axis of the scores, which B returns beside them.
+    """
+    if a.shape != b.shape or not a.numel() or a.ndim == 0 or torch.equal(a, b) \
+            or a.dtype not in _INDICES or b.dtype not in _INDICES:
+        return False
+    first, second = a.to(b.device).long(), b.long()
+    least = min(int(first.min()), int(second.min()))
+    most = max(int(first.max()), int(second.max()))
+    for scores in beside:
+        if not scores.is_floating_point() or scores.ndim != b.ndim or least < 0 \
+                or scores.shape[:-1] != b.shape[:-1] or most >= scores.shape[-1]:
+            continue
+        values = scores.detach().to(torch.float64)
+        room = budget * values.abs().amax(-1, keepdim=True)
+        gap = values.gather(-1, first).sort(-1)[0] - values.gather(-1, second).sort(-1)[0]
+        if bool((gap.abs() <= room).all()):
+            return True
+    return False
 
 
 def _float_error(a: torch.Tensor, b: torch.Tensor) -> float:

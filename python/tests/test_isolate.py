@@ -283,3 +283,44 @@ def test_a_decorator_that_adds_keywords() -> None:
     b.inner.linear = torch.nn.Linear(4, 4)
     assert [each.path for each in tensordiff.isolate(a, b, torch.randn(2, 4)).findings] == [
         "inner.linear"]
+
+
+class Router(torch.nn.Module):
+    """Chooses two of four experts, as those of transformers 5 do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(4, 16))
+        self.turned = False
+
+    def forward(self, x: Any) -> Any:
+        scores = (x @ self.weight.T).softmax(-1)
+        values, chosen = scores.topk(2)
+        return scores, values, 3 - chosen if self.turned else chosen
+
+
+class Routed(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.router = Router()
+        self.experts = torch.nn.Parameter(torch.randn(4, 16))
+
+    def forward(self, x: Any) -> Any:
+        _, values, chosen = self.router(x)
+        return x + (self.experts[chosen] * values[..., None]).sum(-2)
+
+
+def test_a_choice_near_a_tie_is_chance_and_another_one_is_not() -> None:
+    torch.manual_seed(3)
+    model = Routed()
+    # Two experts with the same scores but for rounding: bf16 turns their order round somewhere.
+    model.router.weight.data[1] = model.router.weight.data[0] * (1 + 1e-4)
+    x = torch.randn(64, 16)
+    port = copy.deepcopy(model).to(torch.bfloat16)
+    chosen = model.router(x)[2]
+    assert not torch.equal(chosen, port.router(x.to(torch.bfloat16))[2])
+    right = tensordiff.isolate(model, port, {"x": x}, inputs_b={"x": x.to(torch.bfloat16)})
+    assert not right.findings, str(right)
+    port.router.turned = True
+    wrong = tensordiff.isolate(model, port, {"x": x}, inputs_b={"x": x.to(torch.bfloat16)})
+    assert [finding.path for finding in wrong.findings] == ["router"], str(wrong)

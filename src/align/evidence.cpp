@@ -55,20 +55,24 @@ class PieceCompare {
 
 }  // namespace
 
+std::optional<std::vector<double>> sample_of(const View& view) {
+  const Result<Reader> reader = Reader::open(view);
+  if (!reader.ok()) return std::nullopt;
+  return values_at(reader.value(), sample_positions(view.elements(), kSample));
+}
+
+bool equal_samples(std::span<const double> a, std::span<const double> b) {
+  return std::ranges::equal(a, b, same);
+}
+
 double sampled_disagreement(const AlignedPair& pair) {
-  const Result<Reader> a = Reader::open(pair.a);
-  const Result<Reader> b = Reader::open(pair.b);
-  if (!a.ok() || !b.ok()) return 1;
-  const std::vector<uint64_t> positions = sample_positions(pair.a.elements(), kSample);
-  return unexplained(values_at(a.value(), positions), values_at(b.value(), positions));
+  const auto a = sample_of(pair.a), b = sample_of(pair.b);
+  return a && b ? unexplained(*a, *b) : 1;
 }
 
 bool samples_equal(const AlignedPair& pair) {
-  const Result<Reader> a = Reader::open(pair.a);
-  const Result<Reader> b = Reader::open(pair.b);
-  if (!a.ok() || !b.ok()) return false;
-  const std::vector<uint64_t> positions = sample_positions(pair.a.elements(), kSample);
-  return std::ranges::equal(values_at(a.value(), positions), values_at(b.value(), positions), same);
+  const auto a = sample_of(pair.a), b = sample_of(pair.b);
+  return a && b && equal_samples(*a, *b);
 }
 
 double disagreement_max(uint64_t elements, std::size_t plans) {

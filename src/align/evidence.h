@@ -2,9 +2,19 @@
 
 #pragma once
 
+#include <optional>
+#include <span>
+#include <vector>
+
 #include "align/aligner.h"
 
 namespace tensordiff {
+
+// The sampled values of a view, in the order of their positions; nothing where it cannot be read.
+std::optional<std::vector<double>> sample_of(const View& view);
+
+// Whether two samples are the same, NaN included.
+bool equal_samples(std::span<const double> a, std::span<const double> b);
 
 // How much of b a sample of a leaves unexplained, from 0 to 1; 1 where it cannot be read.
 double sampled_disagreement(const AlignedPair& pair);

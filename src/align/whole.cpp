@@ -19,6 +19,7 @@
 #include "align/evidence.h"
 #include "align/view.h"
 #include "base/text.h"
+#include "tensor/sample.h"
 #include "tensor/shards.h"
 
 namespace tensordiff {
@@ -49,12 +50,8 @@ bool same_shapes(const Shards& shards) {
 // keys that all ranks share.
 constexpr double kRounding = 0.01;
 
-// Also where the values are too few, or too much the same, to correlate.
-bool look_alike(const View& a, const View& b) {
-  const AlignedPair pair{a, b, {}};
-  const double most = std::min(kRounding, disagreement_max(a.elements(), 1));
-  return sampled_disagreement(pair) <= most || samples_equal(pair);
-}
+// Nothing where it cannot be read.
+using Sample = std::optional<std::vector<double>>;
 
 class Gathering {
  public:
@@ -94,17 +91,36 @@ class Gathering {
   }
 
  private:
-  bool all_alike() const {
-    return std::ranges::all_of(std::span(shards_).subspan(1),
-                               [&](const View& view) { return look_alike(shards_[0], view); });
+  // Whether two ranks hold the same but for rounding. Each rank is sampled once. Also where the
+  // values are too few, or too much the same, to correlate.
+  bool look_alike(std::size_t a, std::size_t b) {
+    const auto &of_a = sample(a), &of_b = sample(b);
+    if (!of_a || !of_b) return false;
+    const double most = std::min(kRounding, disagreement_max(shards_[a].elements(), 1));
+    return unexplained(*of_a, *of_b) <= most || equal_samples(*of_a, *of_b);
+  }
+
+  const Sample& sample(std::size_t rank) {
+    samples_.resize(ranks_);
+    if (!samples_[rank]) samples_[rank] = sample_of(shards_[rank]);
+    return *samples_[rank];
+  }
+
+  bool all_alike() {
+    if (!all_alike_) {
+      all_alike_ = true;
+      for (std::size_t rank = 1; *all_alike_ && rank < ranks_; ++rank)
+        all_alike_ = look_alike(0, rank);
+    }
+    return *all_alike_;
   }
 
   // Whether all ranks of groups of so many neighbours hold the same.
   bool neighbours_alike(std::size_t count) {
+    if (all_alike()) return true;
     const auto [found, is_new] = neighbours_alike_.try_emplace(count, true);
     for (std::size_t rank = 0; is_new && found->second && rank < ranks_; ++rank)
-      if (rank % count != 0)
-        found->second = look_alike(shards_[rank - rank % count], shards_[rank]);
+      if (rank % count != 0) found->second = look_alike(rank - rank % count, rank);
     return found->second;
   }
 
@@ -159,7 +175,7 @@ class Gathering {
     std::vector<Copy> copies;
     for (std::size_t rank = count; rank < ranks_; ++rank)
       copies.push_back({side_, rank, rank % count, shards_[rank], shards_[rank % count]});
-    if (!std::ranges::all_of(copies, [](const Copy& c) { return look_alike(c.like_view, c.view); }))
+    if (!std::ranges::all_of(copies, [&](const Copy& c) { return look_alike(c.like, c.rank); }))
       return false;
     const std::size_t first = wholes_.size();
     copies_of(Shards(shards_.begin(), shards_.begin() + static_cast<ptrdiff_t>(count)), copies);
@@ -248,6 +264,8 @@ class Gathering {
   std::size_t ranks_;
   RankFacts facts_;
   std::vector<Whole>& wholes_;
+  std::vector<std::optional<Sample>> samples_;  // By rank, once it was read.
+  std::optional<bool> all_alike_;
   std::map<std::size_t, bool> neighbours_alike_;  // By how many.
 };
 

@@ -13,6 +13,7 @@
 #include "analyze/gates.h"
 #include "analyze/quantization.h"
 #include "analyze/roofline.h"
+#include "analyze/structure.h"
 
 namespace tensordiff {
 namespace {
@@ -24,8 +25,9 @@ constexpr double kSlowdown = 0.1;
 
 double weight_bytes(const Catalog& catalog) {
   double bytes = 0;
+  const Tensor* tied = tied_head(catalog);
   for (const Tensor& tensor : catalog.tensors)
-    if (purpose_of(tensor.name, tensor.view.shape) == Purpose::weight)
+    if (&tensor != tied && purpose_of(tensor.name, tensor.view.shape) == Purpose::weight)
       bytes += static_cast<double>(tensor.bytes());
   return bytes;
 }

@@ -39,9 +39,11 @@ std::vector<int64_t> without(const std::set<int64_t>& all, const std::set<int64_
   return left;
 }
 
+constexpr std::size_t kDrawnMax = 64;  // Layers of each side; more makes no picture.
+
 // Where each layer of B comes from, by its values.
 void add_layer_map(const Study& study, Answer& answer) {
-  const LayerMap map = map_layers(study);
+  const LayerMap& map = study.layer_map();
   if (map.a.size() < 2 || map.b.empty()) return;
   const bool any = std::ranges::any_of(map.from, [](int64_t from) { return from >= 0; });
   if (!any) {
@@ -56,6 +58,15 @@ void add_layer_map(const Study& study, Answer& answer) {
   Listing& list = answer.list("layers_from", {"layer_b", "from_a"});
   for (std::size_t i = 0; i < map.b.size() && !same; ++i)
     list.add({map.b[i], map.from[i] >= 0 ? Datum(map.from[i]) : Datum()});
+  if (same || map.a.size() > kDrawnMax || map.b.size() > kDrawnMax) return;
+  const auto names = [](const std::vector<int64_t>& numbers) {
+    std::vector<std::string> texts;
+    for (const int64_t number : numbers) texts.push_back(std::to_string(number));
+    return texts;
+  };
+  answer.charts.push_back({Chart::Kind::heat_map, "layer_map",
+                           "layers of B (across) by those of A (down) that they are like",
+                           names(map.b), names(map.a), map.cosines});
 }
 
 void add_differences(const Study& study, Answer& answer) {

@@ -1,5 +1,7 @@
 #include "analyze/attention_heads.h"
 
+#include <fmt/format.h>
+
 #include <map>
 
 #include "align/view.h"
@@ -100,6 +102,11 @@ Attention attention_of(const Study& study) {
   }
   if (!found.heads || *found.heads > kGroupsMax) {
     found.missing = "the number of attention heads: config.json beside the model, or metadata";
+    return found;
+  }
+  if (a.heads && b.heads && *a.heads != *b.heads) {
+    found.missing = fmt::format("as many heads on both sides: A has {}, B {} (--what-changed)",
+                                *a.heads, *b.heads);
     return found;
   }
   std::map<int64_t, AttentionLayer> layers;

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
+#include <unordered_map>
 
 #include "analyze/code_book.h"
 #include "analyze/patch.h"
@@ -17,11 +20,23 @@ constexpr std::size_t kSample = 4096;
 constexpr double kSame = 0.01;
 constexpr double kLeft = 0.01;  // Share of the change that may be left beside rounding.
 
-const Tensor* find(const Catalog& catalog, const Row& pair) {
-  for (const std::string* name : {&pair.a.name, &pair.b.name})
-    for (const Tensor& tensor : catalog.tensors)
-      if (tensor.name == *name && tensor.fault.empty() && tensor.view.shape == pair.a.shape)
-        return &tensor;
+// The weights of each base by name.
+using Index = std::unordered_map<std::string_view, const Tensor*>;
+std::vector<Index> index_of(const std::vector<Catalog>& bases) {
+  std::vector<Index> all;
+  for (const Catalog& base : bases) {
+    Index& index = all.emplace_back();
+    for (const Tensor& tensor : base.tensors)
+      if (tensor.fault.empty()) index.emplace(tensor.name, &tensor);
+  }
+  return all;
+}
+
+const Tensor* find(const Index& index, const Row& pair) {
+  for (const std::string* name : {&pair.a.name, &pair.b.name}) {
+    const auto found = index.find(*name);
+    if (found != index.end() && found->second->view.shape == pair.a.shape) return found->second;
+  }
   return nullptr;
 }
 
@@ -47,6 +62,31 @@ std::optional<std::vector<double>> solve(Dense matrix, std::vector<double> right
 }
 
 using Values = std::vector<double>;
+
+// One weight that all models have, as a combination of them.
+struct Combination {
+  Values weights;               // λ of A and of each base after the first, at their best.
+  std::optional<double> t;      // Of SLERP, with one base.
+  double t_error = 0;           // What rounding leaves of it.
+  double left_sphere = 0;       // ‖B − its place on the sphere‖²
+  Dense products;               // Of the directions Xᵢ − M with each other,
+  Values right;                 // and with B − M.
+  double change = 0;            // ‖B − M‖²
+  double least = 0, noise = 0;  // ‖B − X‖² of the nearest model; what rounding B leaves.
+
+  // The share of what sets B apart from all models that these weights do not explain.
+  double left(const Values& of) const {
+    double sum = change;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      sum -= 2 * of[i] * right[i];
+      for (std::size_t j = 0; j < of.size(); ++j) sum += of[i] * of[j] * products.row(i)[j];
+    }
+    return share(sum);
+  }
+  // Whether B is farther from the nearest model than rounding puts it.
+  bool tells() const { return least > 4 * noise; }
+  double share(double rest) const { return std::max(0.0, rest - noise) / least; }
+};
 
 Values minus(const Values& x, const Values& y) {
   Values out(x.size());
@@ -74,6 +114,7 @@ void fit_sphere(const Values& b, const Values& a, const Values& m, Combination& 
   const double sine = std::sin(angle);
   if (sine <= 0 || std::abs(of_a * sine) > 1) return;
   found.t = std::asin(of_a * sine) / angle;
+  found.t_error = std::sqrt(found.noise / upright);
   const double of_m = std::sin((1 - *found.t) * angle) / sine;
   found.left_sphere = left_after(b, a, of_a, m, of_m);
 }
@@ -98,10 +139,18 @@ std::string text_of(const Consensus& found) {
     for (const double each : of) sum += each;
     return sum;
   }();
-  std::string parts = fmt::format("{:.3g} A", of[0]);
-  for (std::size_t i = 1; i < of.size(); ++i) parts += fmt::format(" + {:.3g} M{}", of[i], i + 1);
-  parts +=
-      fmt::format(" {} {:.3g} M{}", base < 0 ? "-" : "+", std::abs(base), of.size() > 1 ? "1" : "");
+  // Terms that rounding left of a model that had no part in it.
+  constexpr double kNothing = 5e-5;
+  std::string parts;
+  const auto add = [&](double weight, const std::string& model) {
+    if (std::abs(weight) < kNothing) return;
+    const std::string_view sign = weight < 0 ? "-" : "+";
+    parts += parts.empty() ? fmt::format("{:.3g} {}", weight, model)
+                           : fmt::format(" {} {:.3g} {}", sign, std::abs(weight), model);
+  };
+  add(of[0], "A");
+  add(base, of.size() > 1 ? "M1" : "M");
+  for (std::size_t i = 1; i < of.size(); ++i) add(of[i], fmt::format("M{}", i + 1));
   const double even = 1 / static_cast<double>(of.size() + 1);
   const bool average =
       std::ranges::all_of(of, [&](double w) { return std::abs(w - even) < kSame; });
@@ -114,63 +163,72 @@ std::string text_of(const Consensus& found) {
   return text;
 }
 
-}  // namespace
-
-std::optional<Combination> combination_of(const Row& pair, const std::vector<Catalog>& bases) {
-  if (!pair.views.steps.empty()) return std::nullopt;
-  Result<Values> a = read_values(pair.views.a, kSample), b = read_values(pair.views.b, kSample);
+std::optional<std::vector<Values>> models_of(const Row& pair, const std::vector<Index>& bases) {
   std::vector<Values> models;
-  for (const Catalog& base : bases) {
+  for (const Index& base : bases) {
     const Tensor* tensor = find(base, pair);
     if (!tensor) return std::nullopt;
     Result<Values> values = read_values(tensor->view, kSample);
     if (!values.ok()) return std::nullopt;
     models.push_back(std::move(values).value());
   }
-  if (!a.ok() || !b.ok() || models.empty()) return std::nullopt;
-  const Values& first = models[0];
-  if (first.size() != b.value().size() || first.size() < 2 * models.size()) return std::nullopt;
+  return models;
+}
+
+std::optional<Combination> combination_of(const Row& pair, const std::vector<Index>& bases) {
+  if (!pair.views.steps.empty()) return std::nullopt;
+  const Result<Values> a = read_values(pair.views.a, kSample);
+  const Result<Values> b = read_values(pair.views.b, kSample);
+  const std::optional<std::vector<Values>> models = models_of(pair, bases);
+  if (!a.ok() || !b.ok() || !models || models->empty()) return std::nullopt;
+  const Values& first = models->front();
+  if (first.size() != b.value().size() || first.size() < 2 * models->size()) return std::nullopt;
   std::vector<Values> directions{minus(a.value(), first)};
-  for (std::size_t i = 1; i < models.size(); ++i) directions.push_back(minus(models[i], first));
-  const Values change = minus(b.value(), first);
+  for (std::size_t i = 1; i < models->size(); ++i) directions.push_back(minus((*models)[i], first));
+  const Values change = minus(b.value(), first), from_a = minus(b.value(), a.value());
   const std::size_t n = directions.size();
-  Dense products{n, n, Values(n * n)};
-  Values right(n);
+  Combination found;
+  found.products = {n, n, Values(n * n)};
+  found.right.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
-    right[i] = dot(directions[i], change);
-    for (std::size_t j = 0; j < n; ++j) products.row(i)[j] = dot(directions[i], directions[j]);
+    found.right[i] = dot(directions[i], change);
+    for (std::size_t j = 0; j < n; ++j)
+      found.products.row(i)[j] = dot(directions[i], directions[j]);
   }
-  const std::optional<Values> weights = solve(std::move(products), std::move(right));
-  const double all = dot(change, change);
-  if (!weights || all <= 0) return std::nullopt;
-  Combination found{*weights, {}, 0, all};
-  Values rest = change;
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < rest.size(); ++j) rest[j] -= (*weights)[i] * directions[i][j];
-  found.left = dot(rest, rest);
-  if (n == 1) fit_sphere(b.value(), a.value(), first, found);
+  const std::optional<Values> weights = solve(found.products, found.right);
+  found.change = dot(change, change);
+  found.least = std::min(found.change, dot(from_a, from_a));
+  for (std::size_t i = 1; i < models->size(); ++i) {
+    const Values apart = minus(b.value(), (*models)[i]);
+    found.least = std::min(found.least, dot(apart, apart));
+  }
+  if (!weights || !(found.least > 0)) return std::nullopt;
+  found.weights = *weights;
   // Rounding of B alone is no part of what has to be explained.
   const double relative = precision_of(coarser(pair.a.dtype, pair.b.dtype)).relative;
-  const double noise = relative * relative * dot(b.value(), b.value());
-  found.left = std::max(0.0, found.left - noise) / all;
-  found.left_sphere = std::max(0.0, found.left_sphere - noise) / all;
+  found.noise = relative * relative * dot(b.value(), b.value());
+  found.left_sphere = found.change;
+  if (n == 1) fit_sphere(b.value(), a.value(), first, found);
   return found;
 }
+
+}  // namespace
 
 void find_merges(const Study& study, std::vector<EditFound>& edits) {
   if (study.bases().empty()) return;
   const std::vector<const Row*>& weights = study.weights();
+  const std::vector<Index> bases = index_of(study.bases());
   std::vector<std::optional<Combination>> all(weights.size());
   for_each_index(weights.size(), [&](std::size_t i) {
-    if (edits[i].edit != Edit::none) all[i] = combination_of(*weights[i], study.bases());
+    if (edits[i].edit != Edit::none) all[i] = combination_of(*weights[i], bases);
   });
   std::vector<std::vector<double>> values(study.bases().size());
   std::vector<double> ts, lines, spheres;
   for (const std::optional<Combination>& each : all) {
-    if (!each) continue;
+    if (!each || !each->tells()) continue;
     for (std::size_t i = 0; i < values.size(); ++i) values[i].push_back(each->weights[i]);
-    lines.push_back(each->left);
-    spheres.push_back(each->t ? each->left_sphere : 1);
+    lines.push_back(each->left(each->weights));
+    spheres.push_back(each->t ? each->share(each->left_sphere) : 1);
     if (each->t) ts.push_back(*each->t);
   }
   if (lines.empty()) return;
@@ -188,11 +246,10 @@ void find_merges(const Study& study, std::vector<EditFound>& edits) {
   const std::string text = text_of(consensus);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!all[i]) continue;
-    const double left = consensus.line ? all[i]->left : all[i]->left_sphere;
+    const Combination& it = *all[i];
+    const double left = consensus.line ? it.left(consensus.weights) : it.share(it.left_sphere);
     bool same = left <= kLeft;
-    for (std::size_t j = 0; j < values.size() && consensus.line; ++j)
-      same &= std::abs(all[i]->weights[j] - consensus.weights[j]) <= kSame;
-    if (!consensus.line) same &= all[i]->t && std::abs(*all[i]->t - consensus.t) <= kSame;
+    if (!consensus.line) same &= it.t && std::abs(*it.t - consensus.t) <= kSame + 3 * it.t_error;
     if (same) edits[i] = {Edit::merged, text, 1 - left};
   }
 }

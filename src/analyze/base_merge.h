@@ -6,21 +6,11 @@
 
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "analyze/edit.h"
 
 namespace tensordiff {
-
-// One weight that all models have.
-struct Combination {
-  std::vector<double> weights;       // λ of A and of each base after the first.
-  std::optional<double> t;           // Of SLERP, with one base.
-  double left = 0, left_sphere = 0;  // Share of ‖B − M‖² that line and sphere do not explain.
-};
-std::optional<Combination> combination_of(const Row& pair, const std::vector<Catalog>& bases);
 
 // Sets the edit of each weight that is such a combination with the coefficients that most have.
 void find_merges(const Study& study, std::vector<EditFound>& edits);

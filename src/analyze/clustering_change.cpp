@@ -1,6 +1,6 @@
 // clustering_change: do rows of the weights still belong together as they did?
 //
-//   clusters  = k-means of up to 192 rows (of 64 columns) of a matrix; k from 2 to 8, where a's
+//   clusters  = k-means of up to 192 rows (of 64 columns) of a matrix; k from 2 to 16, where a's
 //               structure is largest
 //   agreement = adjusted Rand index of the clusters in a and in b: 1 the same, about 0 unrelated
 //   structure = 1 − variance within clusters / the same once each column is shuffled by itself; a
@@ -20,8 +20,8 @@ namespace tensordiff {
 namespace {
 
 constexpr PatchSize kPatch{192, 64};
-constexpr std::size_t kClustersMax = 8;
-constexpr std::size_t kRowsMin = 24;  // Fewer make no clusters.
+constexpr std::size_t kClustersMax = 16;  // Of at most 192 rows: a dozen in each.
+constexpr std::size_t kRowsMin = 24;      // Fewer make no clusters.
 constexpr double kStructure = 0.1;
 constexpr std::size_t kMatricesMax = 32;  // The largest.
 

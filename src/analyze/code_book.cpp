@@ -59,25 +59,55 @@ Nearest nearest(const CodeBook& book, double x) {
   return {x - above[-1] < above[0] - x ? above[-1] : above[0], gap};
 }
 
+// A value of a group, and how many of the group have it. Of symmetric levels the sign says nothing.
+struct Value {
+  double value = 0;
+  double count = 0;
+  bool negative = false, positive = false;  // Which signs it had, where these were dropped.
+};
+
+std::vector<Value> distinct(std::span<const double> values, const CodeBook& book) {
+  const bool symmetric = !book.offset && (book.levels.empty() || book.symmetric());
+  std::vector<double> sorted(values.begin(), values.end());
+  const auto size_of = [&](double value) { return symmetric ? std::abs(value) : value; };
+  std::ranges::sort(sorted, {}, size_of);
+  std::vector<Value> all;
+  for (const double value : sorted) {
+    const double size = size_of(value);
+    if (all.empty() || all.back().value != size) all.push_back({size});
+    all.back().count += 1;
+    all.back().negative |= symmetric && value < 0;
+    all.back().positive |= !symmetric || value > 0;
+  }
+  return all;
+}
+
 // Values as multiples of a scale that is being tried.
 class Trial {
  public:
-  Trial(std::span<const double> values, const Precision& precision, const CodeBook& book)
-      : values_(values), precision_(precision), book_(book) {
-    for (const double value : values) largest_ = std::max(largest_, std::abs(value));
+  Trial(std::vector<Value> values, const Precision& precision, const CodeBook& book)
+      : values_(std::move(values)), precision_(precision), book_(book) {
+    for (const Value& each : values_) largest_ = std::max(largest_, std::abs(each.value));
   }
 
   // Whether all values are on levels, given that scale and offset are those of single values and
   // carry the rounding of these; then the best scale and offset, and whether all still are.
   std::optional<Fit> at(double scale, double offset) const {
-    const double anchor = book_.offset ? std::abs(offset) : 0;
-    for (const double value : values_) {
-      const double slack =
-          slack_of(value) + slack_of(anchor) + precision_.relative * std::abs(value - offset);
-      if (off_level((value - offset) / scale) > slack / std::abs(scale)) return std::nullopt;
-    }
+    if (!possible(scale, offset)) return std::nullopt;
     refine(scale, offset);
     return settled(scale, offset);
+  }
+
+  // The first half of it: what a few of the values refuse, all of them refuse.
+  bool possible(double scale, double offset) const {
+    const double anchor = book_.offset ? std::abs(offset) : 0;
+    for (const Value& each : values_) {
+      const double value = each.value;
+      const double slack =
+          slack_of(value) + slack_of(anchor) + precision_.relative * std::abs(value - offset);
+      if (off_level((value - offset) / scale) > slack / std::abs(scale)) return false;
+    }
+    return true;
   }
 
  private:
@@ -86,11 +116,13 @@ class Trial {
   }
   double off_level(double x) const { return std::abs(x - nearest(book_, x).level); }
 
-  // Least squares of the values on their levels, each by how exactly it is stored.
+  // Least squares of the values on their levels, each by how exactly it is stored. Equal values
+  // were rounded the same way, so they count once.
   void refine(double& scale, double& offset) const {
     const double floor = slack_of(largest_) / 16;  // Zeros are exact, but offsets are not.
     double n = 0, q = 0, v = 0, qq = 0, qv = 0;
-    for (const double value : values_) {
+    for (const Value& each : values_) {
+      const double value = each.value;
       const double level = nearest(book_, (value - offset) / scale).level;
       const double slack = slack_of(value) + floor, weight = 1 / (slack * slack);
       n += weight, q += weight * level, v += weight * value;
@@ -108,25 +140,29 @@ class Trial {
 
   std::optional<Fit> settled(double scale, double offset) const {
     // Fitted from n roundings, scale and offset are that much better known than one value.
-    const double unknown = 2 / std::sqrt(static_cast<double>(values_.size()));
-    double low = 0, high = 0, evidence = 0;
-    for (const double value : values_) {
+    const double unknown = std::min(1.0, 2 / std::sqrt(static_cast<double>(values_.size())));
+    double low = 0, high = 0, evidence = 0, counted = 0;
+    for (const Value& each : values_) {
+      const double value = each.value;
       const double x = (value - offset) / scale;
       const auto [level, gap] = nearest(book_, x);
       const double of_fit = unknown * slack_of(book_.offset ? largest_ : value);
       const double slack =
           (slack_of(value) + of_fit + kOperations * std::abs(offset)) / std::abs(scale);
       if (std::abs(x - level) > slack) return std::nullopt;
-      low = std::min(low, level), high = std::max(high, level);
-      if (value != 0) evidence -= std::log2(std::clamp(2 * slack / gap, 1e-9, 1.0));
+      low = std::min(low, each.negative ? -level : level);
+      if (each.positive) high = std::max(high, level);
+      if (value == 0) continue;
+      evidence -= each.count * std::log2(std::clamp(2 * slack / gap, 1e-9, 1.0));
+      counted += each.count;
     }
-    Fit fit{std::abs(scale), 0, evidence};
+    Fit fit{std::abs(scale), 0, evidence, counted};
     const double symmetric = book_.offset ? 0 : 2 * std::max(-low, high);
     fit.levels = static_cast<uint64_t>(std::max(high - low + 1, symmetric));
     return fit;
   }
 
-  std::span<const double> values_;
+  std::vector<Value> values_;
   const Precision& precision_;
   const CodeBook& book_;
   double largest_ = 0;
@@ -147,6 +183,12 @@ std::vector<double> anchors_of(const CodeBook& book) {
 }
 
 }  // namespace
+
+bool CodeBook::symmetric() const {
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    if (levels[i] != -levels[levels.size() - 1 - i]) return false;
+  return true;
+}
 
 const std::vector<CodeBook>& code_books() {
   static const std::vector<CodeBook> kBooks = {
@@ -176,17 +218,27 @@ std::optional<Fit> fit(std::span<const double> values, const Precision& precisio
                        const CodeBook& book) {
   const auto [least, most] = std::ranges::minmax(values);
   if (least == most) return std::nullopt;
-  const Trial trial(values, precision, book);
   static const std::vector<double> kSteps = anchors_of(CodeBook{});
   const std::vector<double> own = book.levels.empty() ? std::vector<double>() : anchors_of(book);
   const std::vector<double>& anchors = book.levels.empty() ? kSteps : own;
-  const double reach = book.offset ? most - least : most > -least ? most : least;
+  double reach = most > -least ? most : least;
+  if (book.offset)
+    reach = most - least;
+  else if (book.levels.empty() || book.symmetric())
+    reach = std::abs(reach);
+  // Most groups are on no book, and a few values show it without sorting all of them.
+  constexpr std::size_t kFew = 32;
+  const double offset = book.offset ? least : 0;
+  const Trial few(distinct(values.first(std::min(kFew, values.size())), book), precision, book);
+  std::optional<Trial> trial;
   for (const double anchor : anchors) {
-    std::optional<Fit> found = trial.at(reach / anchor, book.offset ? least : 0);
+    if (!few.possible(reach / anchor, offset)) continue;
+    if (!trial) trial.emplace(distinct(values, book), precision, book);
+    std::optional<Fit> found = trial->at(reach / anchor, offset);
     if (!found || (book.levels.empty() && found->levels > kUniformLevelsMax)) continue;
     // One value was spent on each of scale and offset.
     const double price = std::log2(static_cast<double>(anchors.size()));
-    const double mean = found->bits_of_evidence / static_cast<double>(values.size());
+    const double mean = found->bits_of_evidence / std::max(1.0, found->values);
     found->bits_of_evidence -= price + (book.offset ? 2 : 1) * mean;
     if (found->bits_of_evidence > 0) return found;
   }
@@ -200,8 +252,10 @@ double evidence_possible(std::span<const double> values, const Precision& precis
   const double step = 2 * largest / static_cast<double>(kUniformLevelsMax);
   double evidence = 0;
   std::size_t count = 0;
+  constexpr double kPlenty = 64;  // Of which no more has to be known.
   for (const double value : values) {
     if (value == 0) continue;
+    if (count > 16 && evidence > kPlenty) break;
     ++count;
     const double slack = precision.relative * std::abs(value) + precision.least;
     evidence -= std::log2(std::clamp(2 * slack / step, 1e-9, 1.0));

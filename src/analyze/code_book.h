@@ -23,6 +23,8 @@ struct CodeBook {
   int bits = 0;                  // 0: by the levels in use, for equal steps.
   std::vector<double> levels{};  // Ascending; empty for equal steps.
   bool offset = false;           // Of equal steps: whether the group has an offset of its own.
+
+  bool symmetric() const;  // Of levels: each has its negative.
 };
 
 // Equal steps with and without an offset, NF4, FP4, MXFP4's e2m1, iq4_nl, and the 8-bit floats.
@@ -40,6 +42,7 @@ struct Fit {
   double scale = 0;     // Of one step, or of the level 1 of a book.
   uint64_t levels = 0;  // From the least to the largest in use; twice the largest where symmetric.
   double bits_of_evidence = 0;  // After the price of all scales that were tried.
+  double values = 0;            // That it comes from: those that are not zero.
 };
 
 // The coarsest scale at which all values are on levels of the book; nothing where there is none.

@@ -12,6 +12,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/gates.h"
+#include "base/text.h"
 
 namespace tensordiff {
 namespace {
@@ -90,11 +91,14 @@ void examine(const Study& study, Answer& answer) {
   if (measure) updates.measures = measures;
   updates.smaller_is_better = !measure || measure->smaller_is_better;
   const std::optional<StepsBetween> steps = steps_between(study);
-  if (steps) updates.steps = std::abs(steps->b - steps->a);
+  // An epoch is a number of steps that is not known.
+  if (steps && lower(last_word(steps->counter)) != "epoch")
+    updates.steps = std::abs(steps->b - steps->a);
   const Convergence found = judge_convergence(updates);
   const Course course = found.course;
   if (course == Course::unknown)
-    answer.unknown("status", "a third checkpoint (trend), or a loss stored in both");
+    answer.unknown("status", measure ? "more steps between the checkpoints, or a third (trend)"
+                                     : "a third checkpoint (trend), or a loss stored in both");
   else
     answer.field("status", name_of(course));
   answer.field("reason", found.reason).field("size", *size);

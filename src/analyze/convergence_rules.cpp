@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "analyze/convergence.h"
@@ -60,6 +61,10 @@ Convergence judge_one(const Updates& updates, const std::optional<Measured>& mea
     return {Course::oscillating, fmt::format("the momentum turned around: cosine {}",
                                              human_number(median(updates.cosines)))};
   if (measure && measure->against_first < -kFlat) return {Course::improving, measure->text};
+  if (measure && updates.steps && *updates.steps < kManySteps)
+    return {Course::unknown,
+            fmt::format("{}, after only {} {}", measure->text, human_number(*updates.steps),
+                        *updates.steps == 1 ? "step" : "steps")};
   if (measure && size <= kStable)
     return {Course::converged, fmt::format("{}, and {}", measure->text, moved)};
   if (measure) return {Course::moving, fmt::format("{}, and {}", measure->text, moved)};
@@ -83,6 +88,8 @@ Convergence judge_convergence(const Updates& updates) {
   if (updates.growth >= kDivergingGrowth)
     return {Course::diverging,
             fmt::format("the weights are {} times as large", human_number(updates.growth))};
+  if (updates.measures.size() > 1 && !std::isfinite(updates.measures.back()))
+    return {Course::diverging, "the stored loss is no number any more"};
   const std::optional<Measured> measure = measured(updates);
   if (measure && measure->against_best > kWorse) return {Course::worsening, measure->text};
   if (sizes.empty()) return {Course::unknown, "no update: that takes two checkpoints"};

@@ -7,6 +7,7 @@
 #include "analyze/analysis.h"
 #include "analyze/anomalies.h"
 #include "analyze/gates.h"
+#include "analyze/structure.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -20,8 +21,9 @@ struct SideBytes {
 };
 SideBytes bytes_of_side(const Catalog& catalog) {
   SideBytes bytes;
+  const Tensor* tied = tied_head(catalog);
   for (const Tensor& tensor : catalog.tensors) {
-    if (!tensor.fault.empty()) continue;
+    if (!tensor.fault.empty() || &tensor == tied) continue;
     const auto size = static_cast<double>(tensor.bytes());
     const bool weight = purpose_of(tensor.name, tensor.view.shape) == Purpose::weight;
     (weight ? bytes.weights : bytes.beside) += size;
@@ -30,10 +32,16 @@ SideBytes bytes_of_side(const Catalog& catalog) {
   return bytes;
 }
 
-Gate names_gate(std::string name, const std::vector<std::string>& bad, std::string_view what) {
+// What is counted in words, and what it is said of: "tensor with new NaN in B".
+struct Counted {
+  std::string_view one, many, of;
+};
+Gate names_gate(std::string name, const std::vector<std::string>& bad, const Counted& what) {
+  const std::string_view noun = bad.size() == 1 ? what.one : what.many;
+  const std::string of = what.of.empty() ? "" : fmt::format(" {}", what.of);
   return {std::move(name), bad.empty(),
-          bad.empty() ? fmt::format("none {}", what)
-                      : fmt::format("{} {}: {}", bad.size(), what, first_names(bad))};
+          bad.empty() ? fmt::format("no {}{}", what.many, of)
+                      : fmt::format("{} {}{}: {}", bad.size(), noun, of, first_names(bad))};
 }
 
 std::vector<std::string> not_finite(const Study& study) {
@@ -69,13 +77,16 @@ void examine(const Study& study, Answer& answer) {
   for (const Problem& problem : study.b().problems) problems.push_back(problem.message);
   const double limit = limit_of(study, "memory_growth", kGrowthMax);
   std::vector<Gate> gates = {
-      names_gate("readable", unreadable(study), "unreadable tensors in B"),
-      names_gate("safe", problems, "problems in the files of B"),
-      names_gate("finite", not_finite(study), "tensors with new NaN or infinite values"),
-      names_gate("complete", missing_weights(study), "weights of A missing from B"),
-      names_gate("nothing_unknown", added_weights(study), "weights that A does not have"),
-      names_gate("same_shapes", reshaped_weights(study), "weights of another shape"),
-      names_gate("healthy", critical(study), "critical anomalies"),
+      names_gate("readable", unreadable(study),
+                 {"unreadable tensor", "unreadable tensors", "in B"}),
+      names_gate("safe", problems, {"problem", "problems", "in the files of B"}),
+      names_gate("finite", not_finite(study),
+                 {"tensor", "tensors", "with new NaN or infinite values"}),
+      names_gate("complete", missing_weights(study), {"weight", "weights", "of A missing from B"}),
+      names_gate("nothing_unknown", added_weights(study),
+                 {"weight", "weights", "that A does not have"}),
+      names_gate("same_shapes", reshaped_weights(study), {"weight", "weights", "of another shape"}),
+      names_gate("healthy", critical(study), {"critical anomaly", "critical anomalies", ""}),
       {"lean", b.beside <= kBesideMax * std::max(1.0, b.weights),
        fmt::format("{} beside weights of {}", human_bytes(static_cast<uint64_t>(b.beside)),
                    human_bytes(static_cast<uint64_t>(b.weights)))},

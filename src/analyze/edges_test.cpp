@@ -55,6 +55,9 @@ TEST(ArchitectureComparison, MapsLayersByTheirValues) {
   EXPECT_EQ(text_of(dropped, "layer_map"), "A 0-1, A 4-5");
   EXPECT_EQ(text_of(dropped, "layers_dropped"), "2-3");
   EXPECT_EQ(text_of(answer({0, 1, 2, 3, 4, 5}), "layer_map"), "each from its own");
+  ASSERT_EQ(stacked.charts.size(), 1U);  // The map as a picture, B across.
+  EXPECT_EQ(stacked.charts[0].x.size(), 8U);
+  EXPECT_NEAR(stacked.charts[0].values[2 * 8 + 4], 1, 1e-6);
 }
 
 // edge: layers of another model are like none of A
@@ -112,18 +115,20 @@ TEST(SimilarityMatrix, ComparesDifferentDepths) {
   EXPECT_EQ(text_of(answer, "like_another_in_all"), "2");
 }
 
-// edge: three clusters are found as three, whatever the most that is tried
+// edge: 3 and 12 clusters are found as that many, whatever the most that is tried
 TEST(ClusteringChange, ChoosesTheNumberOfClusters) {
-  const auto rows_of = [](unsigned seed) {
-    std::vector<float> rows = times(noise(60 * 16, seed), 0.3F);
-    for (std::size_t i = 0; i < 60; ++i) rows[i * 16 + i % 3] += 5;
-    return rows;
-  };
-  const Answer answer =
-      answer_to(analyses::clustering_change, Model().add("w", {60, 16}, rows_of(1)),
-                Model().add("w", {60, 16}, rows_of(2)));
-  EXPECT_EQ(cell(list_of(answer, "matrices"), 0, "clusters"), "3");
-  EXPECT_DOUBLE_EQ(number_of(answer, "agreement"), 1);
+  for (const std::size_t clusters : {3U, 12U}) {
+    const auto rows_of = [&](unsigned seed) {
+      std::vector<float> rows = times(noise(120 * 16, seed), 0.3F);
+      for (std::size_t i = 0; i < 120; ++i) rows[i * 16 + i % clusters] += 5;
+      return rows;
+    };
+    const Answer answer =
+        answer_to(analyses::clustering_change, Model().add("w", {120, 16}, rows_of(1)),
+                  Model().add("w", {120, 16}, rows_of(2)));
+    EXPECT_EQ(cell(list_of(answer, "matrices"), 0, "clusters"), std::to_string(clusters));
+    EXPECT_DOUBLE_EQ(number_of(answer, "agreement"), 1);
+  }
 }
 
 // edge: a rate that only one side stores is unknown there, and has not changed
@@ -163,10 +168,15 @@ TEST(PerformanceImpact, DoesNotJudgeAMixture) {
             "unknown");
 }
 
-// edge: all heads alike share the importance of their layer
-TEST(HeadImportance, SaysNothingOfModelsWithoutAttention) {
-  const Model model = Model().noise("fc.weight", {8, 8}, 1);
-  EXPECT_FALSE(answer_to(analyses::head_importance, model, model).missing.empty());
+// edge: heads that are all alike share the importance of their layer
+TEST(HeadImportance, SharesItAmongEqualHeads) {
+  Model model;
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
+    model.add(std::string("model.layers.0.self_attn.") + name + ".weight", {16, 16},
+              std::vector<float>(256, 0.5F));
+  model.scalar("config.num_attention_heads", 4);
+  EXPECT_DOUBLE_EQ(number_of(answer_to(analyses::head_importance, model, model), "heads_in_use_b"),
+                   1);
 }
 
 // edge: a norm that moved by 1 % is no risk

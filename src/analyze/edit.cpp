@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
 
 #include "analyze/base_merge.h"
 #include "analyze/code_book.h"
+#include "analyze/lines.h"
+#include "analyze/low_rank.h"
+#include "analyze/patch.h"
 #include "analyze/profile.h"
 #include "analyze/quantization.h"
 #include "base/parallel.h"
@@ -41,12 +43,30 @@ Maybe find_sparse(const Row& pair) {
   return EditFound{Edit::sparse, "a few elements", 1};
 }
 
-EditFound judge(const Row& pair, const Profile& profile) {
+// What is left of each once its mean is gone: norms lie close to 1, whatever model they are of.
+bool centred_unrelated(const Row& pair) {
+  constexpr std::size_t kSample = 4096;
+  if (pair.views.a.shape.size() != 1 || pair.comparison.diff.compared < 256) return false;
+  Result<std::vector<double>> a = read_values(pair.views.a, kSample);
+  Result<std::vector<double>> b = read_values(pair.views.b, kSample);
+  if (!a.ok() || !b.ok()) return false;
+  for (std::vector<double>* values : {&a.value(), &b.value()}) {
+    double sum = 0;
+    for (const double value : *values) sum += value;
+    for (double& value : *values) value -= sum / static_cast<double>(values->size());
+  }
+  const double aa = dot(a.value(), a.value()), bb = dot(b.value(), b.value());
+  if (!(aa > 0) || !(bb > 0)) return false;
+  const double size = std::sqrt(static_cast<double>(a.value().size()));
+  return std::abs(cosine(a.value(), b.value())) < 4 / size && bb > 0.1 * aa && bb < 10 * aa;
+}
+
+EditFound judge(const Study& study, const Row& pair, const Profile& profile) {
   if (!pair.changed())
     return {pair.a.dtype == pair.b.dtype ? Edit::none : Edit::cast,
             pair.a.dtype == pair.b.dtype ? "" : fmt::format("to {}", name_of(pair.b.dtype)), 1};
   if (Maybe found = find_cast(pair)) return *found;
-  if (Maybe found = find_pruning(pair, profile)) return *found;
+  if (Maybe found = find_pruning(study, pair, profile)) return *found;
   if (Maybe found = find_scale(pair)) return *found;
   if (Maybe found = find_sparse(pair)) return *found;
   if (Maybe found = find_low_rank(pair, profile)) return *found;
@@ -54,46 +74,40 @@ EditFound judge(const Row& pair, const Profile& profile) {
   const bool far = pair.comparison.diff.cosine.value_or(1) < 0.9;
   if (far)
     if (Maybe found = find_reordering(pair)) return *found;
-  if (unrelated(pair)) return {Edit::replaced, "", 0};
+  if (unrelated(pair) || centred_unrelated(pair)) return {Edit::replaced, "", 0};
   if (!pair.comparison.diff.cosine) return {Edit::unknown, "", 0};
   return {Edit::tuned, "", 0};
 }
 
-// The profile tells ranks up to 48. One matrix of each kind is looked at again for higher ones, and
-// the others of its kind follow: adapters have one rank for all layers.
-void find_high_ranks(const std::vector<const Row*>& weights, std::vector<EditFound>& edits) {
-  constexpr std::size_t kKindsMax = 8;
-  std::unordered_map<std::string, std::size_t> ranks;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const Shape& shape = weights[i]->views.a.shape;
-    if (edits[i].edit != Edit::tuned || shape.size() != 2) continue;
-    if (std::min(shape[0], shape[1]) <= kUpdateRankMax) continue;
-    const std::string kind = pattern_of(weights[i]->a.name, weights[i]->a.place);
-    if (!ranks.contains(kind)) {
-      if (ranks.size() == kKindsMax) continue;
-      ranks.emplace(kind, rank_of_change(*weights[i]));
-    }
-    const std::size_t rank = ranks[kind];
+void find_high_ranks(const Study& study, std::vector<EditFound>& edits) {
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    if (edits[i].edit != Edit::tuned) continue;
+    const std::size_t rank = study.higher_ranks().of(*study.weights()[i]);
     if (rank > 0) edits[i] = {Edit::low_rank, fmt::format("rank {}", rank), 1};
+  }
+}
+
+// Matrices of different sizes: what was compared of them, if anything, says less.
+void add_resized(const Study& study, std::vector<EditFound>& edits) {
+  for (const Row* pair : resized_pairs(study)) {
+    EditFound found = find_resized(study, *pair).value_or(EditFound{Edit::unknown, "", 0});
+    found.pair = pair;
+    const auto known = std::ranges::find(edits, pair, &EditFound::pair);
+    if (known == edits.end())
+      edits.push_back(std::move(found));
+    else if (found.edit != Edit::unknown)
+      *known = std::move(found);
   }
 }
 
 }  // namespace
 
 std::string_view name_of(Edit edit) {
-  constexpr std::string_view kNames[] = {"unchanged",
-                                         "cast",
-                                         "quantized",
-                                         "pruned",
-                                         "scaled",
-                                         "merged",
-                                         "low-rank update (LoRA)",
-                                         "reordered",
-                                         "rotated",
-                                         "sparse update",
-                                         "fine-tuned",
-                                         "re-initialized",
-                                         "unknown"};
+  constexpr std::string_view kNames[] = {
+      "unchanged",      "cast",    "quantized",     "pruned",
+      "resized",        "scaled",  "merged",        "low-rank update (LoRA)",
+      "reordered",      "rotated", "sparse update", "fine-tuned",
+      "re-initialized", "unknown"};
   return kNames[static_cast<std::size_t>(edit)];
 }
 
@@ -102,7 +116,7 @@ std::vector<EditFound> find_edits(const Study& study) {
   const std::vector<Profile>& profiles = study.profiles();
   std::vector<EditFound> edits(weights.size());
   for_each_index(weights.size(),
-                 [&](std::size_t i) { edits[i] = judge(*weights[i], profiles[i]); });
+                 [&](std::size_t i) { edits[i] = judge(study, *weights[i], profiles[i]); });
   const Quantization& quantization = study.quantization();
   for (const Quantized& each : quantization.found) {
     const auto at =
@@ -112,7 +126,9 @@ std::vector<EditFound> find_edits(const Study& study) {
     edits[at] = {Edit::quantized, each.scheme, 1};
   }
   find_merges(study, edits);
-  find_high_ranks(weights, edits);
+  find_high_ranks(study, edits);
+  for (std::size_t i = 0; i < weights.size(); ++i) edits[i].pair = weights[i];
+  add_resized(study, edits);
   return edits;
 }
 

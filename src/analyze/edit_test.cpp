@@ -79,7 +79,76 @@ TEST(WhatChanged, NamesThePruning) {
               std::fill_n(w.begin() + 5 * kSize, 24 * kSize, 0.0F);
               return w;
             })),
-            "pruned: 24 of 96 rows");
+            "pruned: rows 5-28 of 96");
+}
+
+// planted: zeros among weights that were updated, as SparseGPT leaves them
+TEST(WhatChanged, NamesPruningWithAnUpdate) {
+  EXPECT_EQ(edit_of(edited([](Values w, unsigned i) {
+              const Values update = times(noise(w.size(), 40 + i), 0.02F);
+              for (std::size_t k = 0; k < w.size(); ++k) w[k] = k % 7 < 3 ? 0 : w[k] + update[k];
+              return w;
+            })),
+            "pruned: unstructured, 43 % zero, the rest updated");
+}
+
+// Attention of 4 heads of 8 rows each.
+Model with_heads(const std::vector<uint64_t>& kept, bool zeros) {
+  constexpr std::size_t kHead = 8, kHeads = 4, kWidth = 32;
+  Model model;
+  const auto heads = static_cast<uint64_t>(zeros ? kHeads : kept.size());
+  for (unsigned layer = 0; layer < 2; ++layer)
+    for (const char* name : {"q_proj", "k_proj", "v_proj"}) {
+      const Values all = noise(kHeads * kHead * kWidth, layer * 7 + name[0]);
+      Values values(heads * kHead * kWidth);
+      for (std::size_t i = 0; i < kept.size(); ++i)
+        std::copy_n(
+            all.begin() + static_cast<std::ptrdiff_t>(kept[i] * kHead * kWidth), kHead * kWidth,
+            values.begin() + static_cast<std::ptrdiff_t>((zeros ? kept[i] : i) * kHead * kWidth));
+      model.add("model.layers." + std::to_string(layer) + ".self_attn." + name + ".weight",
+                {heads * kHead, kWidth}, values);
+    }
+  return model.scalar("config.num_attention_heads", static_cast<double>(heads));
+}
+
+// planted: attention heads that were set to zero or removed, and rows that were added
+TEST(WhatChanged, NamesHeadsAndRows) {
+  const Model all = with_heads({0, 1, 2, 3}, false);
+  const auto edit = [&](const Model& b) {
+    return text_of(answer_to(analyses::what_changed, all, b), "edit");
+  };
+  EXPECT_EQ(edit(with_heads({0, 2, 3}, true)), "pruned: heads 1 of 4");
+  EXPECT_EQ(edit(with_heads({0, 2}, false)), "pruned: heads 1, 3 of 4 removed");
+  const Answer answer = answer_to(analyses::what_changed, all, with_heads({0, 2}, false));
+  EXPECT_EQ(list_of(answer, "lines").rows.size(), 6U);
+  Values grown = noise(40 * 16, 1);
+  const Model a = Model().add("embed.weight", {36, 16}, Values(grown.begin(), grown.begin() + 576));
+  EXPECT_EQ(
+      text_of(answer_to(analyses::what_changed, a, Model().add("embed.weight", {40, 16}, grown)),
+              "edit"),
+      "resized: rows 36-39 of 40 added");
+  // Rows of another model are not those of A.
+  EXPECT_EQ(
+      text_of(answer_to(analyses::what_changed, a, Model().noise("embed.weight", {40, 16}, 9)),
+              "edit"),
+      "unknown");
+}
+
+// planted: layers that were dropped, repeated or moved are named before what became of the others
+TEST(WhatChanged, NamesRestackedLayers) {
+  const auto stack = [](const std::vector<unsigned>& from) {
+    Model model;
+    for (std::size_t i = 0; i < from.size(); ++i)
+      model.noise("layers." + std::to_string(i) + ".up.weight", {32, 32}, 20 + from[i]);
+    return model;
+  };
+  const auto edit = [&](const std::vector<unsigned>& from) {
+    return text_of(answer_to(analyses::what_changed, stack({0, 1, 2, 3}), stack(from)), "edit");
+  };
+  EXPECT_EQ(edit({0, 1, 2, 3}), "identical");
+  EXPECT_EQ(edit({0, 1, 2, 1, 2, 3}), "restacked layers: A 0-2, A 1-3; repeated 1-2");
+  EXPECT_EQ(edit({0, 3}), "restacked layers: A 0, A 3; dropped 1-2");
+  EXPECT_EQ(edit({0, 1}), "restacked layers: A 0-1; dropped 2-3");
 }
 
 // planted: rows or columns in another order, and a rotation
@@ -128,7 +197,7 @@ TEST(WhatChanged, FindsTheCoefficientsOfMerges) {
   EXPECT_EQ(edit_of(merge(0.5F, 0.5F, 0), {base}), "merged: average: 0.5 A + 0.5 M");
   EXPECT_EQ(edit_of(merge(1.5F, -0.5F, 0), {base}), "merged: task vectors: 1.5 A - 0.5 M");
   EXPECT_EQ(edit_of(merge(0.2F, 0.5F, 0.3F), {base, other}),
-            "merged: linear merge: 0.2 A + 0.3 M2 + 0.5 M1");
+            "merged: linear merge: 0.2 A + 0.5 M1 + 0.3 M2");
   const Model sphere = edited([&](const Values& w, unsigned i) {
     const Values m = base_values(w, i);
     double aa = 0, mm = 0, am = 0;
@@ -138,6 +207,7 @@ TEST(WhatChanged, FindsTheCoefficientsOfMerges) {
     return plus(times(w, static_cast<float>(std::sin(0.4 * angle) / std::sin(angle))),
                 times(m, static_cast<float>(std::sin(0.6 * angle) / std::sin(angle))));
   });
+  EXPECT_EQ(edit_of(merge(0, 0.4F, 0.6F), {base, other}), "merged: linear merge: 0.4 M1 + 0.6 M2");
   // The angle of the sample is not that of the whole.
   EXPECT_EQ(edit_of(sphere, {base}).substr(0, 24), "merged: SLERP from M to ");
 }
@@ -151,7 +221,24 @@ TEST(WhatChanged, DoesNotKnowAMergeWithoutItsBase) {
   const Model stranger = edited(
       [](const Values& w, unsigned i) { return plus(w, times(noise(w.size(), 33 + i), 0.5F)); });
   EXPECT_EQ(edit_of(merge, {stranger}), "fine-tuned");
+  // Nor with one that is so far away that B is next to A against it.
+  const Model far = edited([](const Values& w, unsigned i) { return noise(w.size(), 500 + i); });
+  EXPECT_EQ(edit_of(merge, {far}), "fine-tuned");
   EXPECT_EQ(text_of(answer_to(analyses::what_changed, {}, {}), "edit"), "unknown");
+}
+
+// edge: norms of another model, which lie close to 1 as those of A do, are re-initialized
+TEST(WhatChanged, SeesThatNormsAreOfAnotherModel) {
+  const auto norm = [](unsigned seed) {
+    return plus(Values(512, 1.0F), times(noise(512, seed), 0.05F));
+  };
+  const auto edit = [&](const Values& b) {
+    return text_of(answer_to(analyses::what_changed, Model().add("norm.weight", {512}, norm(1)),
+                             Model().add("norm.weight", {512}, b)),
+                   "edit");
+  };
+  EXPECT_EQ(edit(norm(2)), "re-initialized");
+  EXPECT_EQ(edit(plus(norm(1), times(noise(512, 3), 0.01F))), "fine-tuned");
 }
 
 // edge: a LoRA merge that rounding to bf16 has nearly covered still has its rank

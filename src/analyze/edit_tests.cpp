@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <random>
 
 #include "analyze/code_book.h"
 #include "analyze/edit.h"
 #include "analyze/group_sums.h"
+#include "analyze/lines.h"
 #include "analyze/low_rank.h"
 #include "analyze/patch.h"
 #include "analyze/profile.h"
@@ -24,9 +27,23 @@ double rounded_to(DType dtype, double value) {
   return decode_one(dtype, bytes);
 }
 
+// The distance of a value to the nearest of a type of 8 bits.
+double off_f8(DType dtype, double value) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int code = 0; code < 256; ++code)
+    if (const double each = f8_table(dtype)[code]; std::isfinite(each))
+      least = std::min(least, std::abs(each - value));
+  return least;
+}
+
 // Whether each value of B is that of A rounded to the type.
 bool is_rounded(const std::vector<double>& a, const std::vector<double>& b, DType dtype) {
   for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!can_encode(dtype)) {
+      // Values in the middle of two may go to either.
+      if (std::isfinite(a[i]) && std::abs(b[i] - a[i]) > off_f8(dtype, a[i])) return false;
+      continue;
+    }
     const double there = rounded_to(dtype, a[i]);
     if (there != b[i] && !(std::isnan(there) && std::isnan(b[i]))) return false;
   }
@@ -55,23 +72,41 @@ bool follows(const Pattern& pattern, const std::vector<double>& values) {
   return groups >= 16 && 10 * full >= 9 * groups;
 }
 
-std::string pruning_pattern(const Row& pair, const Profile& profile, double share) {
+std::string pruning_pattern(const Study& study, const Row& pair, const Profile& profile,
+                            double share) {
   const uint64_t rows = profile.rows_b.dead - profile.rows_a.dead;
   const uint64_t columns = profile.rows_b.dead_columns - profile.rows_a.dead_columns;
   const auto whole = [&](uint64_t lines, uint64_t of) {
     return std::abs(static_cast<double>(lines) / static_cast<double>(of) - share) <
            1e-3 + 0.01 * share;
   };
+  const auto text = [&](Axis axis, uint64_t of) {
+    return lines_text(study, pair, axis, zeroed_lines(pair.views, axis), of);
+  };
   if (profile.by_row && rows > 0 && whole(rows, profile.rows))
-    return fmt::format("{} of {} rows", rows, profile.rows);
-  if (columns > 0 && whole(columns, profile.columns))
-    return fmt::format("{} of {} columns", columns, profile.columns);
+    return text(Axis::rows, profile.rows);
+  if (columns > 0 && whole(columns, profile.columns)) return text(Axis::columns, profile.columns);
   const Result<std::vector<double>> values = read_values(pair.views.b, kSample);
   if (values.ok())
     for (const Pattern& pattern : kPatterns)
       if (follows(pattern, values.value()))
         return fmt::format("{}:{} pattern", pattern.kept, pattern.size);
   return fmt::format("unstructured, {:.0f} % zero", 100 * share);
+}
+
+// The share of ‖B − A‖² that is at zeros of B.
+double at_zeros(const Row& pair) {
+  const Result<std::vector<double>> a = read_values(pair.views.a, kSample);
+  const Result<std::vector<double>> b = read_values(pair.views.b, kSample);
+  if (!a.ok() || !b.ok()) return 0;
+  double zeros = 0, all = 0;
+  for (std::size_t i = 0; i < a.value().size(); ++i) {
+    const double change = b.value()[i] - a.value()[i];
+    if (!std::isfinite(change)) continue;
+    all += change * change;
+    if (b.value()[i] == 0) zeros += change * change;
+  }
+  return all > 0 ? zeros / all : 0;
 }
 
 // What rounding leaves of a zero change: Σ (half a step)² / 3 over the patch.
@@ -82,14 +117,31 @@ double rounding_energy(const Dense& patch, DType dtype) {
   return sum;
 }
 
-// The least rank whose remainder is no more than rounding leaves; 0: none in the first half.
-std::size_t rank_above(const Spectrum& spectrum, double noise) {
-  double left = spectrum.total();
-  for (std::size_t rank = 0; rank <= spectrum.energies.size() / 2; ++rank) {
-    if (left <= 1.5 * noise) return rank;
-    left -= spectrum.energies[rank];
+// What rounding each value of a patch by up to half a step leaves in its largest direction. The
+// places within a step are those of a fixed series.
+double rounding_direction(const Dense& patch, DType dtype) {
+  const double relative = precision_of(dtype).relative;
+  Dense noise = patch;
+  std::mt19937_64 random(1);
+  for (double& value : noise.values) {
+    const double place = static_cast<double>(random() >> 11) * 0x1p-52 - 1;  // From -1 to 1.
+    value *= relative * place;
   }
-  return 0;
+  return spectrum_of(noise).energies[0];
+}
+
+// How many directions are larger than rounding makes them, where the rest is no more than rounding;
+// 0: none in the first half.
+std::size_t rank_above(const Spectrum& spectrum, const Dense& patch, DType dtype) {
+  const double noise = rounding_energy(patch, dtype);
+  double left = spectrum.total();
+  std::size_t rank = 0;
+  while (rank <= spectrum.energies.size() / 2 && left > 1.5 * noise)
+    left -= spectrum.energies[rank++];
+  if (rank == 0 || left > 1.5 * noise) return 0;
+  const double most = rounding_direction(patch, dtype);
+  while (rank < spectrum.energies.size() / 2 && spectrum.energies[rank] > 1.1 * most) ++rank;
+  return rank;
 }
 
 std::vector<double> sorted(std::span<const double> values) {
@@ -148,6 +200,9 @@ Maybe find_cast(const Row& pair) {
   const Result<std::vector<double>> a = read_values(pair.views.a, kSample);
   const Result<std::vector<double>> b = read_values(pair.views.b, kSample);
   if (!a.ok() || !b.ok() || a.value().empty()) return std::nullopt;
+  const bool eight = info(pair.b.dtype).bits == 8 && is_plain(pair.b.dtype);
+  if (eight && is_rounded(a.value(), b.value(), pair.b.dtype))
+    return EditFound{Edit::cast, fmt::format("to {}", name_of(pair.b.dtype)), 1};
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     if (is_rounded(a.value(), b.value(), dtype))
       return EditFound{Edit::cast, fmt::format("to {}", name_of(dtype)), 1};
@@ -157,15 +212,29 @@ Maybe find_cast(const Row& pair) {
   return std::nullopt;
 }
 
-Maybe find_pruning(const Row& pair, const Profile& profile) {
+Maybe find_pruning(const Study& study, const Row& pair, const Profile& profile) {
+  // Training leaves no zeros: a tenth of them was put there, whatever became of the other weights.
+  constexpr double kMany = 0.1;
   const Comparison& it = pair.comparison;
   const uint64_t changed = it.diff.compared - it.diff.equal;
-  // Every element that changed is a zero of B that A did not have.
-  if (changed == 0 || it.b.zeros < it.a.zeros || it.b.zeros - it.a.zeros != changed)
-    return std::nullopt;
+  if (changed == 0 || it.b.zeros <= it.a.zeros || !is_float(pair.b.dtype)) return std::nullopt;
   if (it.b.finite == 0 || it.b.zeros == it.b.finite) return std::nullopt;
-  const double share = static_cast<double>(it.b.zeros) / static_cast<double>(it.b.finite);
-  return EditFound{Edit::pruned, pruning_pattern(pair, profile, share), 1};
+  const uint64_t zeroed = it.b.zeros - it.a.zeros;
+  const auto all = static_cast<double>(it.b.finite);
+  const bool alone = zeroed == changed;  // Every element that changed is a new zero of B.
+  if (!alone && static_cast<double>(zeroed) < kMany * all) return std::nullopt;
+  std::string text = pruning_pattern(study, pair, profile, static_cast<double>(it.b.zeros) / all);
+  if (alone) return EditFound{Edit::pruned, std::move(text), 1};
+  return EditFound{Edit::pruned, text + ", the rest updated", at_zeros(pair)};
+}
+
+Maybe find_resized(const Study& study, const Row& pair) {
+  const std::optional<Resizing> found = find_resizing(study, pair);
+  if (!found) return std::nullopt;
+  const uint64_t of = std::max(found->before, found->after);
+  const std::string text = lines_text(study, pair, found->axis, found->lines, of);
+  if (found->after < found->before) return EditFound{Edit::pruned, text + " removed", 1};
+  return EditFound{Edit::resized, text + " added", 1};
 }
 
 Maybe find_low_rank(const Row& pair, const Profile& profile) {
@@ -176,8 +245,7 @@ Maybe find_low_rank(const Row& pair, const Profile& profile) {
     return EditFound{Edit::low_rank, fmt::format("rank {}", cliff.rank), cliff.energy};
   const Result<Dense> patch = read_patch(pair.views.b);
   if (!patch.ok()) return std::nullopt;
-  const double noise = rounding_energy(patch.value(), coarser(pair.a.dtype, pair.b.dtype));
-  const std::size_t rank = rank_above(spectrum, noise);
+  const std::size_t rank = rank_above(spectrum, patch.value(), coarser(pair.a.dtype, pair.b.dtype));
   if (rank == 0) return std::nullopt;
   return EditFound{Edit::low_rank, fmt::format("rank {}", rank), spectrum.held_by(rank)};
 }
@@ -190,7 +258,7 @@ std::size_t rank_of_change(const Row& pair) {
   if (spectrum.energies.size() < 2) return 0;
   const LowRank cliff = low_rank_of(spectrum);
   if (cliff.rank > 0) return cliff.rank;
-  return rank_above(spectrum, rounding_energy(b.value(), coarser(pair.a.dtype, pair.b.dtype)));
+  return rank_above(spectrum, b.value(), coarser(pair.a.dtype, pair.b.dtype));
 }
 
 Maybe find_reordering(const Row& pair) {

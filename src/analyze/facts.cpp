@@ -106,7 +106,7 @@ std::optional<double> Facts::named(std::string_view name) const {
 const Fact* Facts::find(std::initializer_list<std::string_view> words) const {
   for (const std::string_view word : words)
     for (const Fact& fact : facts_)
-      if (lower(last_word(fact.name)) == word && std::isfinite(fact.value)) return &fact;
+      if (lower(last_word(fact.name)) == word) return &fact;
   return nullptr;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "analyze/edit.h"
 #include "analyze/low_rank.h"
 #include "analyze/quantization.h"
 #include "base/parallel.h"
@@ -22,8 +23,10 @@ Index index_of(const Catalog& catalog) {
 
 double decibels(double ratio) { return 10 * std::log10(ratio); }
 
-std::optional<Grid> grid_in(const View& view) {
-  Result<std::optional<Grid>> grid = find_grid(view);
+std::optional<Grid> grid_in(const View& view, const Stats& stats) {
+  std::vector<double> extremes;
+  if (stats.min && stats.max) extremes = {*stats.min, *stats.max};
+  Result<std::optional<Grid>> grid = find_grid(view, extremes);
   return grid.ok() ? std::move(grid).value() : std::nullopt;
 }
 
@@ -63,12 +66,17 @@ std::optional<Quantized> judge(const Row& pair, const Profile& profile, const Si
   const bool narrower = found.bits < found.bits_a;
   // What is stored with scales says what it is: values need not tell.
   const bool told = is_in_blocks(pair.b.dtype) || !is_float(pair.b.dtype);
-  if (!told && (narrower || pair.changed())) found.grid = grid_in(pair.views.b);
+  if (!told && (narrower || pair.changed())) found.grid = grid_in(pair.views.b, pair.comparison.b);
   if (found.grid) {
-    const std::optional<Grid> before = grid_in(pair.views.a);
+    const std::optional<Grid> before = grid_in(pair.views.a, pair.comparison.a);
     if (before && before->bits <= found.grid->bits) found.grid.reset();
   }
+  // A type of 8 bits has so many levels by itself.
+  if (found.grid && found.grid->bits >= static_cast<int>(info(pair.b.dtype).bits))
+    found.grid.reset();
   if (!narrower && !found.grid) return std::nullopt;
+  // Fewer bits are stored, but rounding to them is not what became of A.
+  if (!told && !found.grid && pair.changed() && !find_cast(pair)) return std::nullopt;
   found.scheme = found.grid                               ? found.grid->text()
                  : sides.b && !sides.b->made_from.empty() ? sides.b->made_from
                                                           : std::string(name_of(pair.b.dtype));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 
 #include "analyze/analysis.h"
 
@@ -73,8 +74,11 @@ std::optional<Decline> decline_of(const Study& study) {
   for (const Fact* fact : {after.loss, after.score}) {
     const std::optional<double> before = fact ? study.facts_a().named(fact->name) : std::nullopt;
     if (!before || *before == 0 || !std::isfinite(*before)) continue;
-    const double growth = (fact->value - *before) / std::abs(*before);
     const bool loss = fact == after.loss;
+    // A loss that is no number any more is as bad as it gets.
+    constexpr double kWorst = std::numeric_limits<double>::infinity();
+    if (!std::isfinite(fact->value)) return Decline{fact->name, *before, fact->value, kWorst, loss};
+    const double growth = (fact->value - *before) / std::abs(*before);
     return Decline{fact->name, *before, fact->value, loss ? growth : -growth, loss};
   }
   return std::nullopt;
@@ -83,7 +87,8 @@ std::optional<Decline> decline_of(const Study& study) {
 std::optional<StepsBetween> steps_between(const Study& study) {
   const Fact* after = progress_of(study.facts_b()).step;
   const std::optional<double> before = after ? study.facts_a().named(after->name) : std::nullopt;
-  if (!before || !std::isfinite(*before) || *before == after->value) return std::nullopt;
+  if (!before || !std::isfinite(*before) || !std::isfinite(after->value)) return std::nullopt;
+  if (*before == after->value) return std::nullopt;
   return StepsBetween{after->name, *before, after->value};
 }
 

@@ -100,7 +100,8 @@ struct Flow {
   uint64_t not_finite = 0, zero = 0;
 };
 
-Flow flow_of(std::span<const Gradient> gradients) {
+// Layers that did not move at all are frozen: that says nothing of the gradients they would get.
+Flow flow_of(std::span<const Gradient> gradients, bool stand_in) {
   std::map<int64_t, std::pair<double, double>> layers;  // Squares and elements.
   Flow flow;
   bool all_before = !gradients.empty();
@@ -115,6 +116,7 @@ Flow flow_of(std::span<const Gradient> gradients) {
     layers[*each.depth].second += static_cast<double>(each.stats.finite);
   }
   if (!all_before) flow.before = 0;
+  if (stand_in) std::erase_if(layers, [](const auto& layer) { return layer.second.first == 0; });
   bool first = true;
   for (const auto& [depth, sums] : layers) {
     const double rms = sums.second > 0 ? std::sqrt(sums.first / sums.second) : 0;
@@ -143,14 +145,14 @@ void examine(const Study& study, Answer& answer) {
     gradients = updates(study), source = "update_as_stand_in";
     answer.missing.push_back("gradients or optimizer moments; the update B − A is used instead");
   }
-  const Flow flow = flow_of(gradients);
+  const Flow flow = flow_of(gradients, source == "update_as_stand_in");
   answer.field("status", gradients.empty() ? "unknown" : status_of(flow)).field("source", source);
   answer.field("norm", std::sqrt(flow.total));
   if (flow.before > 0) answer.field("growth", std::sqrt(flow.total / flow.before));
   if (flow.largest > 0)
     answer.field("flow", flow.smallest / flow.largest);
   else
-    answer.unknown("flow", "at least two layers with numbers in their names");
+    answer.unknown("flow", "at least two layers that have numbers in their names and moved");
   if (const std::optional<double> steady = steadiness(study))
     answer.field("steadiness", *steady);
   else

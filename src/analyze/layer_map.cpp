@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "analyze/patch.h"
@@ -56,6 +57,7 @@ std::vector<LayerSketch> sketches_of(const Layers& layers) {
       Result<Dense> patch = read_patch(source.view, kPatch);
       if (!patch.ok()) continue;
       Dense gram = row_gram(patch.value());
+      sketches[i].shapes[source.kind] = source.view.shape;
       sketches[i].matrices[source.kind] = {std::move(patch).value(), std::move(gram)};
     }
   });
@@ -81,6 +83,9 @@ Likeness likeness(const LayerSketch& a, const LayerSketch& b) {
   for (const auto& [kind, x] : a.matrices) {
     const auto y = b.matrices.find(kind);
     if (y == b.matrices.end() || y->second.second.rows != x.second.rows) continue;
+    const auto shape_a = a.shapes.find(kind), shape_b = b.shapes.find(kind);
+    const bool known = shape_a != a.shapes.end() && shape_b != b.shapes.end();
+    if (known && shape_a->second != shape_b->second) continue;
     if (x.first.values.size() == y->second.first.values.size())
       sum.cosine += cosine(x.first.values, y->second.first.values);
     sum.cka += linear_cka(x.second, y->second.second);
@@ -96,14 +101,18 @@ LayerMap map_layers(const Study& study) {
   for (const LayerSketch& layer : all.a) map.a.push_back(layer.number);
   for (const LayerSketch& layer : all.b) map.b.push_back(layer.number);
   map.from.assign(all.b.size(), -1);
+  map.cosines.assign(all.a.size() * all.b.size(), std::numeric_limits<double>::quiet_NaN());
   for_each_index(all.b.size(), [&](std::size_t b) {
     double best = kLike;
-    for (const LayerSketch& a : all.a) {
-      double found = likeness(a, all.b[b]).cosine;
-      if (a.number == all.b[b].number) found += 1e-9;  // Of equal ones, that of its own number.
+    for (std::size_t a = 0; a < all.a.size(); ++a) {
+      const Likeness like = likeness(all.a[a], all.b[b]);
+      if (like.count > 0) map.cosines[a * all.b.size() + b] = like.cosine;
+      double found = like.cosine;
+      // Of equal ones, that of its own number.
+      if (all.a[a].number == all.b[b].number) found += 1e-9;
       if (found <= best) continue;
       best = found;
-      map.from[b] = a.number;
+      map.from[b] = all.a[a].number;
     }
   });
   for (const int64_t number : map.a) {
@@ -114,6 +123,11 @@ LayerMap map_layers(const Study& study) {
   for (std::size_t b = 0; b < map.b.size(); ++b)
     map.moved |= map.from[b] >= 0 && map.from[b] != map.b[b];
   return map;
+}
+
+bool LayerMap::restacked() const {
+  const bool any = std::ranges::any_of(from, [](int64_t each) { return each >= 0; });
+  return any && a.size() > 1 && (moved || !repeated.empty() || (!dropped.empty() && a != b));
 }
 
 std::string LayerMap::text() const {

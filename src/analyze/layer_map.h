@@ -17,6 +17,7 @@ struct LayerSketch {
   std::string name;
   int64_t number = 0;
   std::map<std::string, std::pair<Dense, Dense>> matrices;
+  std::map<std::string, Shape> shapes;  // Of the matrices; patches of others lie elsewhere.
 };
 
 // All layers of both sides, paired or not; kinds go by the names of A. At most kSketchesMax each.
@@ -39,6 +40,11 @@ struct LayerMap {
   std::vector<int64_t> repeated;  // and those that several are like.
   bool moved = false;             // Some layer comes from one of another number.
 
+  std::vector<double> cosines;  // Of each of A (down) with each of B; NaN: nothing in common.
+
+  // Layers were dropped, repeated or moved; that those of another model are among them is no
+  // restacking by itself.
+  bool restacked() const;
   // "A 0-7, A 4-11": what stands in B, in its order.
   std::string text() const;
 };

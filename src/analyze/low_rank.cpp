@@ -2,15 +2,33 @@
 
 #include "analyze/low_rank.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "analyze/analysis.h"
+#include "analyze/edit.h"
 #include "analyze/profile.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr double kNothing = 1e-14;  // Relative to the largest: what rounding leaves of a zero.
+
+// The rank of the change of each matrix, by the profile or by a larger sample.
+LowRank rank_of(const Study& study, std::size_t at) {
+  const Profile& profile = study.profiles()[at];
+  const Comparison& it = study.weights()[at]->comparison;
+  // Lines that were set to zero or changed by themselves have a rank of their own number, of which
+  // a sample shows a part.
+  const bool pruned = it.b.zeros == it.a.zeros + it.diff.compared - it.diff.equal;
+  if (profile.sampled && (pruned || 2 * profile.rows_changed < profile.rows)) return {};
+  LowRank found = low_rank_of(profile.spectrum_change);
+  if (found.rank > 0 || !profile.sampled) return found;
+  found.rank = study.higher_ranks().of(*study.weights()[at]);
+  found.energy = found.rank > 0 ? 1 : 0;
+  return found;
+}
 
 void examine(const Study& study, Answer& answer) {
   const std::vector<const Row*>& weights = study.weights();
@@ -23,7 +41,7 @@ void examine(const Study& study, Answer& answer) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const Spectrum& spectrum = profiles[i].spectrum_change;
     if (spectrum.energies.size() < 2 || spectrum.total() <= 0) continue;
-    const LowRank found = low_rank_of(spectrum);
+    const LowRank found = rank_of(study, i);
     ++changed;
     sampled |= profiles[i].sampled;
     if (found.rank > 0) {
@@ -35,20 +53,36 @@ void examine(const Study& study, Answer& answer) {
     const Datum energy = found.rank > 0 ? Datum(found.energy) : Datum();
     list.add({weights[i]->a.name, found.rank > 0, rank, energy, spectrum.effective_rank()});
   }
-  answer.field("verdict", changed == 0     ? "no matrix changed"
-                          : low == changed ? "low rank"
-                          : low > 0        ? "some of low rank"
-                                           : "full rank");
+  std::string verdict = "full rank";
+  if (changed == 0)
+    verdict = "no matrix changed";
+  else if (low > 0)
+    verdict = low == changed ? "low rank" : "some of low rank";
+  else if (sampled)
+    verdict = fmt::format("no low rank: more than {} tested", kUpdateRankMax);
+  answer.field("verdict", verdict);
   answer.field("changed_matrices_in_all", changed).field("low_rank_matrices", low);
   if (low > 0) answer.field("rank_min", uint64_t{least}).field("rank_max", uint64_t{most});
   answer.lists.push_back(std::move(list));
   if (sampled)
     answer.notes.push_back(
-        "ranks are of 96 rows by 192 columns, spread over the matrix: ranks above 48 are not "
-        "reported");
+        fmt::format("ranks up to 48 come from 96 rows by 192 columns of each matrix, those up to "
+                    "{} from a larger sample of one matrix of each kind",
+                    kUpdateRankMax));
 }
 
 }  // namespace
+
+std::size_t HigherRanks::of(const Row& pair) {
+  constexpr std::size_t kKindsMax = 8;
+  const Shape& shape = pair.views.a.shape;
+  if (shape.size() != 2 || std::min(shape[0], shape[1]) <= kUpdateRankMax) return 0;
+  const std::string kind = pattern_of(pair.a.name, pair.a.place);
+  const auto known = by_kind_.find(kind);
+  if (known != by_kind_.end()) return known->second;
+  if (by_kind_.size() == kKindsMax) return 0;
+  return by_kind_.emplace(kind, rank_of_change(pair)).first->second;
+}
 
 LowRank low_rank_of(const Spectrum& spectrum) {
   const std::vector<double>& energies = spectrum.energies;

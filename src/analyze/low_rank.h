@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <unordered_map>
 
 #include "analyze/linear_algebra.h"
+#include "analyze/study.h"
 
 namespace tensordiff {
 
@@ -17,6 +20,20 @@ struct LowRank {
 // The rank after which the energies fall off a cliff: by at least kCliff from one to the next, with
 // at least kEnergy of all before it, in the first half of the spectrum. Noise has no cliff there.
 LowRank low_rank_of(const Spectrum& spectrum);
+
+// A sample of twice as many rows and columns tells ranks up to this.
+inline constexpr std::size_t kUpdateRankMax = 160;
+
+// Ranks above what the sample of a profile can tell, by a larger one. One matrix of each kind is
+// looked at and the others of its kind follow: adapters have one rank for all layers.
+class HigherRanks {
+ public:
+  // 0: more than kUpdateRankMax, not low at all, or not looked at.
+  std::size_t of(const Row& pair);
+
+ private:
+  std::unordered_map<std::string, std::size_t> by_kind_;
+};
 
 inline constexpr double kLowRankCliff = 10;
 inline constexpr double kLowRankEnergy = 0.9;

@@ -54,25 +54,6 @@ void measure_rows(const AlignedPair& views, Profile& profile) {
   profile.row_fitted_sqnr_median = median(std::move(fitted));
 }
 
-// Columns that are zero all over. A row or two rule out nearly all that are not: only where some
-// are left is more of the tensor read.
-uint64_t dead_columns(const View& view) {
-  if (view.shape.size() != 2 || view.shape[0] < 2 || view.shape[1] > kGroupsMax) return 0;
-  const Result<Reader> reader = Reader::open(view);
-  if (!reader.ok()) return 0;
-  const uint64_t rows = view.shape[0], columns = view.shape[1];
-  std::vector<uint64_t> left(columns);
-  std::iota(left.begin(), left.end(), 0);
-  std::vector<double> values(columns);
-  const std::vector<uint64_t> first = spread(rows, 16);
-  for (uint64_t i = 0; i < rows + first.size() && !left.empty(); ++i) {
-    const uint64_t row = i < first.size() ? first[i] : i - first.size();
-    reader.value().values(row * columns, columns, values.data());
-    std::erase_if(left, [&](uint64_t column) { return values[column] != 0; });
-  }
-  return left.size();
-}
-
 uint64_t duplicate_rows(const Dense& patch) {
   const Dense products = row_gram(patch);
   uint64_t duplicates = 0;
@@ -135,6 +116,24 @@ void measure_values(const Row& pair, Profile& profile) {
 
 }  // namespace
 
+std::vector<uint64_t> zero_columns(const View& view) {
+  if (view.shape.size() != 2 || view.shape[0] < 2 || view.shape[1] > kGroupsMax) return {};
+  const Result<Reader> reader = Reader::open(view);
+  if (!reader.ok()) return {};
+  const uint64_t rows = view.shape[0], columns = view.shape[1];
+  std::vector<uint64_t> left(columns);
+  std::iota(left.begin(), left.end(), 0);
+  std::vector<double> values(columns);
+  // A row or two rule out nearly all that are not: only where some are left is more read.
+  const std::vector<uint64_t> first = spread(rows, 16);
+  for (uint64_t i = 0; i < rows + first.size() && !left.empty(); ++i) {
+    const uint64_t row = i < first.size() ? first[i] : i - first.size();
+    reader.value().values(row * columns, columns, values.data());
+    std::erase_if(left, [&](uint64_t column) { return values[column] != 0; });
+  }
+  return left;
+}
+
 std::optional<double> largest_value(DType dtype) {
   if (is_packed(dtype)) return std::nullopt;
   switch (dtype) {
@@ -181,9 +180,10 @@ std::vector<Profile> profile_weights(const Study& study) {
     measure_rows(weights[i]->views, profiles[i]);
     if (!profiles[i].fault.empty()) return;
     if (!is_complex(weights[i]->views.a.dtype) && !is_complex(weights[i]->views.b.dtype)) {
-      profiles[i].rows_a.dead_columns = dead_columns(weights[i]->views.a);
-      profiles[i].rows_b.dead_columns = weights[i]->changed() ? dead_columns(weights[i]->views.b)
-                                                              : profiles[i].rows_a.dead_columns;
+      profiles[i].rows_a.dead_columns = zero_columns(weights[i]->views.a).size();
+      profiles[i].rows_b.dead_columns = weights[i]->changed()
+                                            ? zero_columns(weights[i]->views.b).size()
+                                            : profiles[i].rows_a.dead_columns;
     }
     measure_patches(*weights[i], profiles[i]);
     measure_values(*weights[i], profiles[i]);

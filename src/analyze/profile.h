@@ -51,6 +51,9 @@ struct Profile {
 // Of each of study.weights(), in their order.
 std::vector<Profile> profile_weights(const Study& study);
 
+// Columns of a matrix that are zero all over, ascending.
+std::vector<uint64_t> zero_columns(const View& view);
+
 // The distance of two sets of values; both are sorted here.
 double kolmogorov_smirnov(std::vector<double> x, std::vector<double> y);
 

@@ -19,7 +19,10 @@ constexpr double kTelling = 8;
 // Of all groups together: less than one false alarm among the tensors of a million models.
 constexpr double kSure = 40;
 
-constexpr std::size_t kRows = 16, kRowMax = 4096;
+// Of one group: a book that is wrong has this much by chance in one of 16.
+constexpr double kLuck = 4;
+
+constexpr std::size_t kRows = 16, kRowMax = 4096, kOfRow = 1024;
 constexpr std::size_t kBlockSizes[] = {1024, 512, 256, 128, 64, 32, 16};
 
 using Groups = std::vector<std::vector<double>>;
@@ -38,27 +41,44 @@ std::optional<Grid> judge(const Groups& groups, const Precision& precision, cons
   grid.book = &book;
   grid.bits = book.bits;
   std::vector<double> steps;
-  std::size_t told = 0, missed = 0;
+  std::size_t missed = 0;
+  double values_counted = 0;
   const auto allowed =
       static_cast<std::size_t>((1 - kNearlyAll) * static_cast<double>(groups.size()));
   for (const std::vector<double>& values : groups) {
-    if (evidence_possible(values, precision) < kTelling) continue;
-    ++told;
     const std::optional<Fit> found = fit(values, precision, book);
-    if (!found && ++missed > allowed) return std::nullopt;
-    if (!found) continue;
+    if (!found) {
+      // What cannot refuse any book says nothing.
+      if (evidence_possible(values, precision) < kTelling) continue;
+      if (++missed > allowed) return std::nullopt;
+      continue;
+    }
+    if (found->bits_of_evidence <= kLuck) continue;
     steps.push_back(found->scale);
     grid.levels = std::max(grid.levels, found->levels);
-    grid.bits_of_evidence += found->bits_of_evidence;
+    grid.bits_of_evidence += found->bits_of_evidence - kLuck;
+    values_counted += found->values;
   }
-  if (grid.bits_of_evidence < kSure) return std::nullopt;
-  if (static_cast<double>(steps.size()) < kNearlyAll * static_cast<double>(told))
-    return std::nullopt;
+  if (grid.bits_of_evidence < kSure || steps.size() <= missed) return std::nullopt;
   std::ranges::sort(steps);
   grid.step = steps[steps.size() / 2];
+  grid.bits_per_value = grid.bits_of_evidence / values_counted;
   if (grid.bits == 0)
     grid.bits = static_cast<int>(std::ceil(std::log2(static_cast<double>(grid.levels))));
   return grid;
+}
+
+// Whether x explains more of each value than y; where both explain about as much, the one of fewer
+// bits.
+bool tells_more(const Grid& x, const Grid& y) {
+  constexpr double kAlike = 0.5;
+  // The same steps with and without an offset: integer zero points leave both.
+  const bool same =
+      x.book->levels.empty() && y.book->levels.empty() && std::abs(x.step - y.step) < 0.05 * y.step;
+  if (same) return x.bits < y.bits;
+  if (std::abs(x.bits_per_value - y.bits_per_value) > kAlike)
+    return x.bits_per_value > y.bits_per_value;
+  return x.bits < y.bits;
 }
 
 std::optional<Grid> judge(const Groups& groups, const Precision& precision, Grid::Share share,
@@ -66,11 +86,29 @@ std::optional<Grid> judge(const Groups& groups, const Precision& precision, Grid
   std::optional<Grid> best;
   for (const CodeBook& book : code_books()) {
     std::optional<Grid> found = judge(groups, precision, book);
-    if (found && (!best || found->bits < best->bits)) best = std::move(found);
+    if (found && (!best || tells_more(*found, *best))) best = std::move(found);
   }
   if (best) best->share = share, best->block = block;
   return best;
 }
+
+// The best that was found so far, from large groups to small ones.
+class Best {
+ public:
+  // A grid that each value speaks for is not looked at more closely. After rounding to 16 bits the
+  // fine steps of 8 bits fit much that is on coarser ones in smaller groups.
+  bool found() const { return grid_ && grid_->bits_per_value >= kStrong; }
+  void add(std::optional<Grid> next) {
+    constexpr double kMore = 1;  // What smaller groups have to explain beyond larger ones.
+    if (next && (!grid_ || next->bits_per_value > grid_->bits_per_value + kMore))
+      grid_ = std::move(next);
+  }
+  std::optional<Grid> take() { return std::move(grid_); }
+
+ private:
+  static constexpr double kStrong = 6;
+  std::optional<Grid> grid_;
+};
 
 // Blocks of a size out of longer runs that start where a block starts.
 Groups cut(const Groups& runs, std::size_t size) {
@@ -120,11 +158,10 @@ struct Runs {
   Groups values;
   Grid::Share share;
 };
-std::optional<Grid> find_blocks(const std::vector<Runs>& ways, const Precision& precision) {
+void find_blocks(const std::vector<Runs>& ways, const Precision& precision, Best& best) {
   for (const std::size_t size : kBlockSizes)
     for (const Runs& way : ways)
-      if (auto found = judge(cut(way.values, size), precision, way.share, size)) return found;
-  return std::nullopt;
+      if (!best.found()) best.add(judge(cut(way.values, size), precision, way.share, size));
 }
 
 }  // namespace
@@ -147,7 +184,7 @@ std::string Grid::text() const {
   return fmt::format("{}, blocks of {} down", type, block);
 }
 
-Result<std::optional<Grid>> find_grid(const View& view) {
+Result<std::optional<Grid>> find_grid(const View& view, std::span<const double> extremes) {
   const uint64_t elements = view.elements();
   const Extents extents = extents_of(view.shape);
   if (is_complex(view.dtype) || elements < 2) return std::optional<Grid>();
@@ -158,23 +195,26 @@ Result<std::optional<Grid>> find_grid(const View& view) {
   const auto width = static_cast<std::size_t>(std::min<uint64_t>(extents.columns, kRowMax));
   for (const uint64_t row : spread(extents.rows, kRows))
     rows.push_back(values_at(reader, row * extents.columns, width));
-  Groups whole(1);
+  Groups whole{std::vector<double>(extremes.begin(), extremes.end())};
+  // Some of each row: levels of one scale show in fewer values.
   for (const std::vector<double>& row : rows)
-    whole[0].insert(whole[0].end(), row.begin(), row.end());
-  std::optional<Grid> found = judge(whole, precision, Grid::Share::tensor);
-  if (!found) found = judge(rows, precision, Grid::Share::row);
+    whole[0].insert(whole[0].end(), row.begin(),
+                    row.begin() + static_cast<std::ptrdiff_t>(std::min(row.size(), kOfRow)));
+  Best best;
+  best.add(judge(whole, precision, Grid::Share::tensor));
+  if (!best.found()) best.add(judge(rows, precision, Grid::Share::row));
   Groups columns;
-  if (!found && extents.rows > 1 && extents.columns > 1) {
+  if (!best.found() && extents.rows > 1 && extents.columns > 1) {
     columns = columns_of(reader, extents);
-    found = judge(columns, precision, Grid::Share::column);
+    best.add(judge(columns, precision, Grid::Share::column));
   }
-  if (!found)
-    found = find_blocks({{rows, Grid::Share::block},
-                         {flat_runs(reader, elements), Grid::Share::block},
-                         {std::move(columns), Grid::Share::block_down}},
-                        precision);
+  if (!best.found())
+    find_blocks({{rows, Grid::Share::block},
+                 {flat_runs(reader, elements), Grid::Share::block},
+                 {std::move(columns), Grid::Share::block_down}},
+                precision, best);
   if (!reader.intact()) return Error("the file was cut short while it was read");
-  return found;
+  return best.take();
 }
 
 }  // namespace tensordiff

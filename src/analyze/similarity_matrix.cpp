@@ -31,8 +31,8 @@ LayerSketches sketch_matrices(const Study& study) {
     if (!a.ok() || !b.ok()) continue;
     Dense gram_a = row_gram(a.value()), gram_b = row_gram(b.value());
     const auto number = static_cast<int64_t>(all.a.size());
-    all.a.push_back({pair->a.name, number, {}});
-    all.b.push_back({pair->a.name, number, {}});
+    all.a.push_back({pair->a.name, number, {}, {}});
+    all.b.push_back({pair->a.name, number, {}, {}});
     all.a.back().matrices[""] = {std::move(a).value(), std::move(gram_a)};
     all.b.back().matrices[""] = {std::move(b).value(), std::move(gram_b)};
   }

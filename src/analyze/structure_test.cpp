@@ -115,6 +115,19 @@ TEST(LowRankChange, FindsNoneInNoiseNorInTheSame) {
   EXPECT_EQ(text_of(answer_to(analyses::low_rank, a, a), "verdict"), "no matrix changed");
 }
 
+// planted: a rank of 64 in a matrix that is sampled, which takes a larger sample
+TEST(LowRankChange, FindsHigherRanksOrSaysHowFarItLooked) {
+  constexpr std::size_t kSide = 340;
+  const std::vector<float> w = noise(kSide * kSide, 1);
+  const Model a = Model().add("w", {kSide, kSide}, w);
+  const auto answer = [&](const std::vector<float>& change) {
+    return answer_to(analyses::low_rank, a, Model().add("w", {kSide, kSide}, plus(w, change)));
+  };
+  EXPECT_EQ(text_of(answer(times(low_rank_noise(kSide, kSide, 64, 5), 0.01F)), "rank_max"), "64");
+  EXPECT_EQ(text_of(answer(times(noise(kSide * kSide, 5), 0.01F)), "verdict"),
+            "no low rank: more than 160 tested");
+}
+
 // planted: half the bytes on a device that is bound by memory
 TEST(InferenceSpeed, IsTheRoofline) {
   const std::vector<float> w = noise(64 * 64, 1);

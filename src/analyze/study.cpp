@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "analyze/attention_heads.h"
+#include "analyze/layer_map.h"
+#include "analyze/low_rank.h"
 #include "analyze/profile.h"
 #include "analyze/quantization.h"
 #include "base/text.h"
@@ -92,6 +94,16 @@ const Attention& Study::attention() const {
 const Quantization& Study::quantization() const {
   if (!quantization_) quantization_ = std::make_unique<Quantization>(find_quantized(*this));
   return *quantization_;
+}
+
+const LayerMap& Study::layer_map() const {
+  if (!layer_map_) layer_map_ = std::make_unique<LayerMap>(map_layers(*this));
+  return *layer_map_;
+}
+
+HigherRanks& Study::higher_ranks() const {
+  if (!higher_ranks_) higher_ranks_ = std::make_unique<HigherRanks>();
+  return *higher_ranks_;
 }
 
 }  // namespace tensordiff

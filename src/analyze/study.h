@@ -18,7 +18,9 @@
 
 namespace tensordiff {
 
+class HigherRanks;
 struct Attention;
+struct LayerMap;
 struct Profile;
 struct Quantization;
 
@@ -57,6 +59,11 @@ class Study {
   // Which of them are quantized in b, the same way (analyze/quantization.h).
   const Quantization& quantization() const;
 
+  // Which layer of a each layer of b comes from, the same way (analyze/layer_map.h).
+  const LayerMap& layer_map() const;
+  // Ranks of changes that the profiles are too small for, the same way (analyze/low_rank.h).
+  HigherRanks& higher_ranks() const;
+
   // Inputs of the model's layers on real data (--activations); null where there are none.
   const Catalog* activations() const { return activations_ ? &*activations_ : nullptr; }
   void set_activations(Catalog catalog) { activations_ = std::move(catalog); }
@@ -74,6 +81,8 @@ class Study {
   mutable std::unique_ptr<std::vector<Profile>> profiles_;
   mutable std::unique_ptr<Attention> attention_;
   mutable std::unique_ptr<Quantization> quantization_;
+  mutable std::unique_ptr<LayerMap> layer_map_;
+  mutable std::unique_ptr<HigherRanks> higher_ranks_;
   std::optional<Catalog> activations_;
   std::vector<Catalog> bases_;
 };

@@ -113,6 +113,27 @@ TEST(ConvergenceAnalysis, KnowsNoDirectionWithoutMomentum) {
   EXPECT_EQ(convergence(zeros, zeros), "unknown");
 }
 
+// edge: a loss that stands still over one step is no convergence, and one that is NaN diverges
+TEST(ConvergenceAnalysis, NeedsMoreThanOneStep) {
+  const auto checkpoint = [](double loss, double step) {
+    return Model()
+        .add("w", {4}, {1, 2, 3, 4 + static_cast<float>(step) * 1e-6F})
+        .scalar("loss", loss)
+        .scalar("global_step", step);
+  };
+  const auto status = [&](double loss, double step) {
+    return text_of(
+        answer_to(analyses::convergence_analysis, checkpoint(1.2, 1000), checkpoint(loss, step)),
+        "status");
+  };
+  EXPECT_EQ(status(1.2, 1001), "unknown");
+  EXPECT_EQ(status(1.2, 2000), "converged");
+  EXPECT_EQ(status(std::nan(""), 2000), "diverging");
+  const Answer alarm = answer_to(analyses::alert_on_degradation, checkpoint(1.2, 1000),
+                                 checkpoint(std::nan(""), 1001));
+  EXPECT_TRUE(alarm.alarm.has_value());
+}
+
 // One rule for two checkpoints and for many.
 TEST(Convergence, FollowsItsRules) {
   const auto course = [](const std::vector<double>& sizes, const std::vector<double>& cosines) {
@@ -231,9 +252,20 @@ TEST(GradientAnalysis, SaysThatTheUpdateOnlyStandsIn) {
   const Answer answer = answer_to(analyses::gradient_analysis, layers(1, 1), layers(1.1F, 1));
   EXPECT_EQ(text_of(answer, "source"), "update_as_stand_in");
   EXPECT_EQ(text_of(answer, "steadiness"), "unknown");
-  EXPECT_EQ(answer.missing.size(), 2);
+  EXPECT_EQ(answer.missing.size(), 3);  // One layer alone moved, so there is no flow either.
   EXPECT_EQ(text_of(answer_to(analyses::gradient_analysis, layers(1, 1), layers(1, 1)), "status"),
             "none");
+}
+
+// edge: layers that were frozen did not move, which is no vanishing gradient
+TEST(GradientAnalysis, DoesNotCallFrozenLayersVanishing) {
+  Model a, b;
+  for (unsigned i = 0; i < 3; ++i) {
+    const std::string name = "layers." + std::to_string(i) + ".weight";
+    a.noise(name, {8, 8}, i);
+    b.add(name, {8, 8}, i == 0 ? noise(64, i) : plus(noise(64, i), times(noise(64, 9), 0.01F)));
+  }
+  EXPECT_EQ(text_of(answer_to(analyses::gradient_analysis, a, b), "status"), "even");
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 
 #include "analyze/analysis.h"
 #include "analyze/edit.h"
+#include "analyze/layer_map.h"
+#include "analyze/low_rank.h"
 
 namespace tensordiff {
 namespace {
@@ -76,23 +78,27 @@ std::string layers_of(const std::vector<const Row*>& pairs) {
 }
 
 // Layers of which nothing changed.
-std::string frozen_layers(const std::vector<const Row*>& weights) {
+std::string frozen_layers(const std::vector<EditFound>& edits) {
+  std::map<int64_t, bool> layers;
+  for (const EditFound& each : edits) {
+    if (!each.pair->depth()) continue;
+    bool& frozen = layers.emplace(*each.pair->depth(), true).first->second;
+    frozen &= each.edit == Edit::none;
+  }
   std::vector<int64_t> frozen;
-  for (const auto& [depth, pairs] : by_depth(weights))
-    if (std::ranges::none_of(pairs, [](const Row* each) { return each->changed(); }))
-      frozen.push_back(depth);
+  for (const auto& [depth, is] : layers)
+    if (is) frozen.push_back(depth);
   return ranges_text(frozen);
 }
 
-std::vector<EditKind> kinds_of(const std::vector<const Row*>& weights,
-                               const std::vector<EditFound>& edits) {
+std::vector<EditKind> kinds_of(const std::vector<EditFound>& edits) {
   std::map<Edit, EditKind> kinds;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    EditKind& kind = kinds[edits[i].edit];
-    kind.edit = edits[i].edit;
-    kind.pairs.push_back(weights[i]);
-    ++kind.details[edits[i].detail];
-    kind.explained += edits[i].explained;
+  for (const EditFound& each : edits) {
+    EditKind& kind = kinds[each.edit];
+    kind.edit = each.edit;
+    kind.pairs.push_back(each.pair);
+    ++kind.details[each.detail];
+    kind.explained += each.explained;
   }
   std::vector<EditKind> order;
   for (auto& [edit, kind] : kinds) order.push_back(std::move(kind));
@@ -102,25 +108,37 @@ std::vector<EditKind> kinds_of(const std::vector<const Row*>& weights,
   return order;
 }
 
-void add_kinds(const std::vector<const Row*>& weights, const std::vector<EditFound>& edits,
-               Answer& answer) {
-  const std::vector<EditKind> kinds = kinds_of(weights, edits);
+std::string text_of(const EditKind& kind) {
+  const std::string detail = details_of(kind);
+  return detail.empty() ? std::string(name_of(kind.edit))
+                        : fmt::format("{}: {}", name_of(kind.edit), detail);
+}
+
+// Rows, columns or heads that were pruned or added, of each matrix by itself.
+void add_lines(const std::vector<EditFound>& edits, Answer& answer) {
+  Listing list{"lines", {"tensor", "edit", "lines"}, {}, 0};
+  for (const EditFound& each : edits) {
+    const bool lines = each.detail.starts_with("rows") || each.detail.starts_with("columns") ||
+                       each.detail.starts_with("heads");
+    if ((each.edit == Edit::pruned || each.edit == Edit::resized) && lines)
+      list.add({each.pair->a.name, name_of(each.edit), each.detail});
+  }
+  if (list.rows_in_all > 0) answer.lists.push_back(std::move(list));
+}
+
+void add_kinds(const std::vector<EditFound>& edits, Answer& answer) {
+  const std::vector<EditKind> kinds = kinds_of(edits);
   const EditKind& first = kinds[0];
   uint64_t changed = 0;
   for (const EditFound& each : edits) changed += each.edit != Edit::none;
-  const std::string detail = details_of(first);
-  answer.field("edit", changed == 0     ? "identical"
-                       : detail.empty() ? std::string(name_of(first.edit))
-                                        : fmt::format("{}: {}", name_of(first.edit), detail));
-  answer.field("tensors_of_it", changed == 0 ? weights.size() : first.pairs.size());
+  answer.field("edit", changed == 0 ? "identical" : text_of(first));
+  answer.field("tensors_of_it", changed == 0 ? edits.size() : first.pairs.size());
   answer.field("tensors_changed", changed);
   if (changed > 0) {
     const double all = static_cast<double>(changed);
     answer.field("share_of_tensors", static_cast<double>(first.pairs.size()) / all);
     answer.field("explained", first.explained / static_cast<double>(first.pairs.size()));
   }
-  const std::string frozen = frozen_layers(weights);
-  if (changed > 0) answer.field("frozen_layers", frozen.empty() ? "none" : frozen);
   Listing& list =
       answer.list("edits", {"edit", "tensors", "detail", "layers", "update", "example"});
   for (const EditKind& kind : kinds)
@@ -132,20 +150,53 @@ void add_kinds(const std::vector<const Row*>& weights, const std::vector<EditFou
                     kUpdateRankMax));
 }
 
-void examine(const Study& study, Answer& answer) {
-  const std::vector<const Row*>& weights = study.weights();
-  if (weights.empty()) {
-    answer.unknown("edit", "weights that can be compared");
-    return;
+// Layers that stand in other places than in A: their tensors are paired by number, and say nothing.
+void add_restacking(const Study& study, std::vector<EditFound>& edits, Answer& answer) {
+  const LayerMap& map = study.layer_map();
+  std::map<int64_t, int64_t> from;
+  uint64_t moved = 0, all = 0;
+  for (std::size_t i = 0; i < map.b.size(); ++i) from[map.b[i]] = map.from[i];
+  for (const Tensor& tensor : study.b().tensors) {
+    if (purpose_of(tensor.name, tensor.view.shape) != Purpose::weight) continue;
+    const auto layer = from.find(tensor.place.layer);
+    const bool mapped = layer != from.end() && layer->second >= 0;
+    ++all;
+    moved += mapped && layer->second != layer->first;
   }
-  const std::vector<EditFound> edits = find_edits(study);
-  add_kinds(weights, edits, answer);
+  std::erase_if(edits, [&](const EditFound& each) {
+    const auto layer = each.pair->depth() ? from.find(*each.pair->depth()) : from.end();
+    return layer != from.end() && layer->second >= 0 && layer->second != layer->first;
+  });
+  std::string text = fmt::format("restacked layers: {}", map.text());
+  if (!map.dropped.empty()) text += fmt::format("; dropped {}", ranges_text(map.dropped));
+  if (!map.repeated.empty()) text += fmt::format("; repeated {}", ranges_text(map.repeated));
+  uint64_t changed = 0;
+  for (const EditFound& each : edits) changed += each.edit != Edit::none;
+  if (changed > 0) text += fmt::format("; then {}", text_of(kinds_of(edits)[0]));
+  answer.field("edit", text)
+      .field("tensors_of_it", moved)
+      .field("tensors_changed", moved + changed);
+  if (moved + changed > 0)
+    answer.field("share_of_tensors",
+                 static_cast<double>(moved) / static_cast<double>(moved + changed));
+  Listing& list = answer.list("edits", {"edit", "tensors", "detail"});
+  list.add({"restacked layers", moved, map.text()});
+  if (!edits.empty())
+    for (const EditKind& kind : kinds_of(edits))
+      list.add({name_of(kind.edit), kind.pairs.size(), details_of(kind)});
+  answer.notes.push_back(
+      fmt::format("{} of {} weights of B stand in a layer of another number; the others are judged",
+                  moved, all));
+}
+
+void add_groups(const std::vector<EditFound>& edits, Answer& answer) {
   std::map<std::string, Group> groups;
   uint64_t elements = 0, changed = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    add(*weights[i], edits[i], groups[pattern_of(weights[i]->a.name, weights[i]->a.place)]);
-    elements += weights[i]->comparison.diff.compared;
-    changed += weights[i]->comparison.diff.compared - weights[i]->comparison.diff.equal;
+  for (const EditFound& each : edits) {
+    const Row& pair = *each.pair;
+    add(pair, each, groups[pattern_of(pair.a.name, pair.a.place)]);
+    elements += pair.comparison.diff.compared;
+    changed += pair.comparison.diff.compared - pair.comparison.diff.equal;
   }
   if (elements > 0)
     answer.field("share_of_elements", static_cast<double>(changed) / static_cast<double>(elements));
@@ -158,6 +209,23 @@ void examine(const Study& study, Answer& answer) {
     list.add({pattern, state_of(group), group.pairs.size(), group.changed, share,
               relative_change(group.pairs)});
   }
+}
+
+void examine(const Study& study, Answer& answer) {
+  std::vector<EditFound> edits = find_edits(study);
+  if (edits.empty()) {
+    answer.unknown("edit", "weights that can be compared");
+    return;
+  }
+  if (study.layer_map().restacked())
+    add_restacking(study, edits, answer);
+  else
+    add_kinds(edits, answer);
+  const std::string frozen = frozen_layers(edits);
+  if (std::ranges::any_of(edits, [](const EditFound& it) { return it.edit != Edit::none; }))
+    answer.field("frozen_layers", frozen.empty() ? "none" : frozen);
+  add_groups(edits, answer);
+  add_lines(edits, answer);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -13,7 +14,10 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <vector>
 
+#include "base/byte_owner.h"
+#include "base/signal_chain.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -36,18 +40,6 @@ const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
 
 struct sigaction other_handler;  // The one that was there before ours.
 
-// Leaves a fault that is none of ours to whoever was asked before; to the system where nobody was.
-void pass_on(int signal, siginfo_t* info, void* context) {
-  if ((other_handler.sa_flags & SA_SIGINFO) != 0) {
-    other_handler.sa_sigaction(signal, info, context);
-  } else if (other_handler.sa_handler != SIG_DFL && other_handler.sa_handler != SIG_IGN) {
-    other_handler.sa_handler(signal);
-  } else {
-    std::signal(signal, SIG_DFL);
-    raise(signal);
-  }
-}
-
 // Puts zeros where the file no longer reaches, and notes it. Only async-signal-safe calls.
 void on_bus_error(int signal, siginfo_t* info, void* context) {
   const int fault = errno;
@@ -64,7 +56,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
     errno = fault;
     return;
   }
-  pass_on(signal, info, context);
+  pass_on(other_handler, signal, info, context);
 }
 
 void install_bus_handler() {
@@ -92,13 +84,7 @@ GuardedRange* guard(uintptr_t begin, uintptr_t end) {
   return nullptr;
 }
 
-// The owner behind every Bytes: knows whether they can still be trusted.
-struct Owner {
-  virtual ~Owner() = default;
-  virtual bool intact() const { return true; }
-};
-
-struct MemoryOwner : Owner {
+struct MemoryOwner : ByteOwner {
   explicit MemoryOwner(std::string text) : memory(std::move(text)) {}
   std::string memory;
 };
@@ -118,7 +104,7 @@ std::size_t mappings_kept_max() {
   return most;
 }
 
-struct MappingOwner : Owner {
+struct MappingOwner : ByteOwner {
   MappingOwner(void* begin, uint64_t count, bool named_file)
       : address(begin),
         size(count),
@@ -127,8 +113,6 @@ struct MappingOwner : Owner {
             guard(reinterpret_cast<uintptr_t>(begin), reinterpret_cast<uintptr_t>(begin) + count)) {
     ++mappings;
   }
-  MappingOwner(const MappingOwner&) = delete;
-  MappingOwner& operator=(const MappingOwner&) = delete;
   ~MappingOwner() override {
     if (range) range->begin.store(0);
     munmap(address, size);
@@ -142,10 +126,8 @@ struct MappingOwner : Owner {
   GuardedRange* range;
 };
 
-// Every owner is stored as the Owner it is, so that intact() may ask it.
-std::shared_ptr<const void> erase(std::shared_ptr<const Owner> owner) {
-  const Owner* address = owner.get();
-  return {std::move(owner), address};
+const ByteOwner* owner_of(const Bytes& bytes) {
+  return static_cast<const ByteOwner*>(bytes.owner.get());
 }
 
 Result<Bytes> map_descriptor(int file, uint64_t size, bool named) {
@@ -153,27 +135,44 @@ Result<Bytes> map_descriptor(int file, uint64_t size, bool named) {
   void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
   if (address == MAP_FAILED) return Error("cannot map it: {}", std::strerror(errno));
   auto owner = std::make_shared<MappingOwner>(address, size, named);
-  return Bytes{{static_cast<const std::byte*>(address), size}, erase(std::move(owner))};
+  return owned_bytes({static_cast<const std::byte*>(address), size}, std::move(owner));
 }
 
 // Whether bytes may be kept for whoever asks next: a mapped file takes no memory, and opening it
 // again takes longer than anything else that is done with a small one.
 bool may_stay(const Bytes& bytes) {
-  const auto* mapping =
-      dynamic_cast<const MappingOwner*>(static_cast<const Owner*>(bytes.owner.get()));
+  const auto* mapping = dynamic_cast<const MappingOwner*>(owner_of(bytes));
   return mapping && mapping->named && mappings < mappings_kept_max();
 }
+
+constexpr std::size_t kCopyBytes = 1 << 16;
 
 constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 }  // namespace
 
-bool Bytes::intact() const { return !owner || static_cast<const Owner*>(owner.get())->intact(); }
+bool Bytes::intact() const { return !owner || owner_of(*this)->intact(); }
+
+// Every owner is stored as the ByteOwner it is, so that owner_of() may take it for one.
+Bytes owned_bytes(ByteView view, std::shared_ptr<const ByteOwner> owner) {
+  const ByteOwner* address = owner.get();
+  return {view, {std::move(owner), address}};
+}
+
+std::string damage_of(const Bytes& bytes) {
+  return bytes.owner ? owner_of(bytes)->damage() : ByteOwner().damage();
+}
+
+bool is_remote(const Bytes& bytes) { return bytes.owner && owner_of(bytes)->remote(); }
+
+bool same_remote_bytes(const Bytes& a, const Bytes& b) {
+  return a.view.data() == b.view.data() && a.size() == b.size() && is_remote(a) && is_remote(b);
+}
 
 Bytes bytes_of(std::string memory) {
   auto owner = std::make_shared<MemoryOwner>(std::move(memory));
   const ByteView view = as_bytes(owner->memory);
-  return {view, erase(std::move(owner))};
+  return owned_bytes(view, std::move(owner));
 }
 
 struct ByteSource::Shared {
@@ -213,12 +212,14 @@ Result<Bytes> ByteSource::open() const {
     if (may_stay(*made)) shared_->kept = made;
   }
   // The Bytes handed out keep `made` alive, and through it the memory, under the real owner.
-  struct Lease : Owner {
+  struct Lease : ByteOwner {
     explicit Lease(std::shared_ptr<const Bytes> held) : bytes(std::move(held)) {}
     bool intact() const override { return bytes->intact(); }
+    std::string damage() const override { return damage_of(*bytes); }
+    bool remote() const override { return is_remote(*bytes); }
     std::shared_ptr<const Bytes> bytes;
   };
-  return Bytes{made->view.subspan(offset_, size_), erase(std::make_shared<Lease>(made))};
+  return owned_bytes(made->view.subspan(offset_, size_), std::make_shared<Lease>(made));
 }
 
 ByteSource ByteSource::slice(uint64_t offset, uint64_t count) const {
@@ -273,9 +274,21 @@ SpillFile::~SpillFile() {
 }
 
 Result<void> SpillFile::append(ByteView bytes) {
+  std::vector<std::byte> copy;
   while (!bytes.empty()) {
-    const ssize_t written = write(file_, bytes.data(), bytes.size());
+    ByteView piece = bytes;
+    if (!copy.empty()) {
+      piece = bytes.first(std::min(bytes.size(), copy.size()));
+      std::ranges::copy(piece, copy.begin());
+      piece = ByteView(copy).first(piece.size());
+    }
+    const ssize_t written = write(file_, piece.data(), piece.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EFAULT && copy.empty()) {
+      // Remote bytes arrive when this process touches them, but not when the system does.
+      copy.resize(kCopyBytes);
+      continue;
+    }
     if (written < 0) return Error("cannot write a temporary file: {}", std::strerror(errno));
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     size_ += static_cast<uint64_t>(written);

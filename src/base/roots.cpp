@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/remote_files.h"
 #include "base/text.h"
 
 namespace fs = std::filesystem;
@@ -142,6 +143,8 @@ Result<Roots> Roots::make(const std::vector<std::string>& paths) {
   Roots roots;
   roots.bounded_ = true;
   for (const std::string& path : paths) {
+    if (is_remote(path))
+      continue;  // Nothing of this machine; whether it may be opened is remote/'s.
     std::error_code fault;
     fs::path folder = fs::canonical(path, fault);
     if (fault) return Error("{}: {}", printable(path), fault.message());
@@ -191,6 +194,7 @@ Result<Roots::Descriptor> Roots::open(const std::string& path, int flags) const 
 }
 
 Result<Roots::Entry> Roots::look(const std::string& path) const {
+  if (is_remote(path)) return TRY(remote_files())->look(path);
   const Descriptor file = TRY(open(path, kLookFlags));
   struct stat facts = {};
   if (fstat(file.get(), &facts) != 0) return open_error(errno);
@@ -199,6 +203,7 @@ Result<Roots::Entry> Roots::look(const std::string& path) const {
 }
 
 Result<Bytes> Roots::map(const std::string& path) const {
+  if (is_remote(path)) return TRY(remote_files())->map(path);
   return map_and_close(TRY(open(path, kFileFlags)).release());
 }
 
@@ -207,6 +212,7 @@ Result<Bytes> Roots::map_beneath(const std::string& folder, std::string_view nam
     if (each.empty() || each == "." || each == ".." ||
         each.find_first_of(std::string_view("\\\0", 2)) != std::string_view::npos)
       return Error("it is not the name of a file below the folder");
+  if (is_remote(folder)) return TRY(remote_files())->map(remote_child(folder, name));
   const Descriptor top = TRY(open(folder.empty() ? "." : folder, kPassFlags));
   const int file = open_beneath(top.get(), std::string(name), kFileFlags);
   if (file < 0) return open_error(errno);
@@ -238,6 +244,7 @@ Result<void> Roots::list(const std::string& folder, const std::function<bool(Ent
 }
 
 Result<void> Roots::walk(const std::string& folder, const std::function<bool(Entry)>& take) const {
+  if (is_remote(folder)) return TRY(remote_files())->walk(folder, take);
   const Descriptor top = TRY(open(folder, kFolderFlags));
   std::vector<std::string> folders = {""};
   while (!folders.empty()) {

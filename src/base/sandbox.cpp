@@ -172,7 +172,8 @@ SandboxChild::SandboxChild(SandboxChild&& other) noexcept
     : process_(other.process_),
       socket_(other.socket_),
       seconds_(other.seconds_),
-      deadline_(other.deadline_) {
+      deadline_(other.deadline_),
+      out_of_time_(other.out_of_time_) {
   other.process_ = -1;
   other.socket_ = -1;
 }
@@ -225,8 +226,13 @@ Result<void> SandboxChild::wait_for(short events) {
     const int ready = left.count() <= 0 ? 0 : poll(&socket, 1, static_cast<int>(left.count()));
     if (ready > 0) return {};
     if (ready < 0 && errno == EINTR) continue;
-    return Error("it took longer than {} s", seconds_);
+    return late();
   }
+}
+
+Error SandboxChild::late() {
+  out_of_time_ = true;
+  return Error("it took longer than {} s", seconds_);
 }
 
 // How the child ended, when it no longer answers.
@@ -241,8 +247,7 @@ Error SandboxChild::ending() {
   process_ = -1;
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
     return Error("it tried something that it may not do");
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-    return Error("it took longer than {} s", seconds_);
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) return late();
   if (WIFSIGNALED(status)) return Error("it crashed: {}", strsignal(WTERMSIG(status)));
   return Error("it ended before it was done, with status {}", WEXITSTATUS(status));
 }

@@ -39,15 +39,20 @@ class SandboxChild {
   Result<void> write(ByteView bytes);
   Result<void> read(std::span<std::byte> bytes);
 
+  // Whether the last error is that its time was up.
+  bool out_of_time() const { return out_of_time_; }
+
  private:
   SandboxChild(int process, int socket, uint64_t seconds);
   Result<void> wait_for(short events);
   Error ending();
+  Error late();
 
   int process_;
   int socket_;
   uint64_t seconds_;
   std::chrono::steady_clock::time_point deadline_;
+  bool out_of_time_ = false;
 };
 
 // In the child: from here on it may only compute, and read and write kSandboxSocket.

@@ -136,7 +136,8 @@ std::string ending_of(const std::string& program, std::string_view task, uint64_
   if (!child.ok()) return child.error().message();
   std::byte answer[1];
   const Result<void> read = child.value().read(answer);
-  return read.ok() ? "an answer" : read.error().message();
+  if (read.ok()) return "an answer";
+  return read.error().message() + (child.value().out_of_time() ? " (its time was up)" : "");
 }
 
 class SandboxChildTest : public testing::Test {
@@ -149,7 +150,7 @@ TEST_F(SandboxChildTest, SaysHowItEnded) {
   EXPECT_EQ(ending_of("/bin/false", "x", 10), "it ended before it was done, with status 1");
   EXPECT_EQ(ending_of("/no/such/program", "x", 10),
             "cannot start a process for it: No such file or directory");
-  EXPECT_EQ(ending_of("/bin/sleep", "100", 1), "it took longer than 1 s");
+  EXPECT_EQ(ending_of("/bin/sleep", "100", 1), "it took longer than 1 s (its time was up)");
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include <map>
 #include <set>
 
+#include "base/remote_files.h"
 #include "base/text.h"
+#include "formats/detect.h"
 
 namespace tensordiff {
 namespace {
@@ -23,7 +25,7 @@ std::string text_at(const Yaml& map, std::string_view key) {
 }
 
 std::string beside(const std::string& file, const std::string& path) {
-  return path.empty() || fs::path(path).is_absolute()
+  return path.empty() || is_remote(path) || fs::path(path).is_absolute()
              ? path
              : (fs::path(file).parent_path() / path).string();
 }
@@ -42,14 +44,38 @@ Result<BatchRun> run_in(const Yaml& node, const std::string& file,
   return run;
 }
 
-// Name -> path of each entry that is not hidden.
+// Whether a file has tensors, by its content. What is called like a format and is none stays: a
+// model that was cut off must be told. Text is called like anything.
+bool is_tensor_file(const fs::path& path) {
+  constexpr std::string_view kText[] = {".json", ".jsonl", ".txt", ".log"};
+  const Result<Bytes> bytes = map_file(path.string());
+  if (!bytes.ok() || detect(bytes.value()).ok()) return true;
+  const std::string extension = lower(path.extension().string());
+  if (extension.empty() || std::ranges::find(kText, extension) != std::end(kText)) return false;
+  return std::ranges::any_of(formats::kAll, [&](const Format* format) {
+    const std::vector<std::string_view> known = split(format->extensions, ' ');
+    return std::ranges::find(known, extension) != known.end();
+  });
+}
+
+// Whether there is something to compare: a tensor file, or a folder with one in it or below.
+bool has_tensors(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return is_tensor_file(path);
+  for (fs::recursive_directory_iterator each(path, error), end; !error && each != end;
+       each.increment(error))
+    if (each->is_regular_file(error) && is_tensor_file(each->path())) return true;
+  return static_cast<bool>(error);  // What cannot be looked into is told when it is compared.
+}
+
+// Name -> path of each entry that is not hidden and has tensors.
 Result<std::map<std::string, std::string>> entries_of(const std::string& folder) {
   std::error_code error;
   std::map<std::string, std::string> entries;
   for (fs::directory_iterator each(folder, error), end; !error && each != end;
        each.increment(error)) {
     const std::string name = each->path().filename().string();
-    if (!name.starts_with('.')) entries[name] = each->path().string();
+    if (!name.starts_with('.') && has_tensors(each->path())) entries[name] = each->path().string();
   }
   if (error) return Error("{}: {}", printable(folder), error.message());
   return entries;

@@ -27,7 +27,8 @@ struct BatchRun {
 // From the text of the list; `file` is where it lies.
 Result<std::vector<BatchRun>> parse_batch(std::string_view text, const std::string& file);
 
-// Entries of two folders by name, without the ending where that alone differs; in order.
+// Entries of two folders by name, without the ending where that alone differs; in order. What has
+// no tensors, such as a tokenizer, is left out.
 Result<std::vector<BatchRun>> match_folders(const std::string& a, const std::string& b);
 
 }  // namespace tensordiff

@@ -83,6 +83,22 @@ TEST_F(Batch, MatchesFoldersByName) {
   EXPECT_FALSE(match_folders((folder_ / "none").string(), folder_.string()).ok());
 }
 
+TEST_F(Batch, IgnoresWhatIsNoTensorFile) {
+  for (const char* side : {"a", "b"})
+    for (const char* name : {"config.json", "tokenizer.model", "vocab.txt", "README.md", "logo.png",
+                             "modeling.py", "LICENSE", "notes/todo.txt", "cut_off.safetensors"})
+      file(std::string(side) + "/" + name, "plain words");
+  fs::copy(data("formats/pair_f32_a.pth"), folder_ / "a/odd.model");
+  fs::copy(data("formats/pair_f32_b.pth"), folder_ / "b/odd.model");
+  fs::create_directory(folder_ / "a/deep");
+  fs::copy(data("formats/pair_f32_a.pth"), folder_ / "a/deep/x.pth");
+  const std::vector<BatchRun> runs =
+      match_folders((folder_ / "a").string(), (folder_ / "b").string()).value();
+  std::vector<std::string> names;
+  for (const BatchRun& run : runs) names.push_back(run.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"cut_off.safetensors", "deep", "odd.model"}));
+}
+
 TEST_F(Batch, RemembersWhatIsDoneUntilSomethingChanges) {
   const BatchRun run{"seven", file("a.pt"), file("b.pt"), {}};
   BatchRow row;

@@ -13,6 +13,7 @@
 #include <functional>
 
 #include "base/parallel.h"
+#include "base/remote_files.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
@@ -44,6 +45,8 @@ Result<void> set_fail_on(Settings& settings, std::string_view word) {
 constexpr Option kOptions[] = {
     {"--fail-on", "LEVEL", "exit 1 at this level: suspicious (default), dangerous, unreadable",
      set_fail_on},
+    {"--structure", "", "read indexes only: no values, no checksums",
+     [](Settings&, std::string_view) -> Result<void> { return {}; }},
     {"-o,--output", "FORMAT", "text (default) or json", set_text_or_json},
 };
 
@@ -89,14 +92,15 @@ void add_problems(std::vector<Problem> found, Verdict& verdict) {
   }
 }
 
-Verdict examine(const std::string& path, const OpenOptions& options) {
+// `whole`: also what takes reading every byte.
+Verdict examine(const std::string& path, const OpenOptions& options, bool whole) {
   Verdict verdict;
-  verdict.path = path;
+  verdict.path = shown_input(path);
   const Result<Catalog> opened = open_model(path, options);
   if (!opened.ok()) {
     std::error_code fault;
-    verdict.found = std::filesystem::exists(path, fault);
-    verdict.problems.push_back({path, opened.error().message(), Severity::unreadable});
+    verdict.found = is_remote(path) || std::filesystem::exists(path, fault);
+    verdict.problems.push_back({verdict.path, opened.error().message(), Severity::unreadable});
     add_problems(audit_model(path, options), verdict);
     return verdict;
   }
@@ -105,8 +109,9 @@ Verdict examine(const std::string& path, const OpenOptions& options) {
   verdict.tensors = catalog.tensors.size();
   verdict.bytes = catalog.bytes();
   verdict.problems = catalog.problems;
-  add_problems(audit_model(path, options), verdict);
   verdict.shared = shared_bytes(catalog);
+  if (!whole) return verdict;
+  add_problems(audit_model(path, options), verdict);
 
   std::vector<Stats> stats(catalog.tensors.size());
   std::vector<std::string> faults(catalog.tensors.size());
@@ -182,9 +187,11 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
   JsonWriter json(JsonWriter::Style::indented);
   std::string text;
   Severity worst = Severity::note;
+  const bool whole = std::ranges::find(settings.given, "structure", &Settings::Given::name) ==
+                     settings.given.end();
   json.begin_object().key("files").begin_array();
   for (const std::string& input : inputs) {
-    const Verdict verdict = examine(input, settings.open);
+    const Verdict verdict = examine(input, settings.open, whole);
     worst = std::max(worst, verdict.level());
     text += as_text(verdict, style);
     write_verdict(json, verdict);

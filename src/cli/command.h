@@ -49,6 +49,8 @@ namespace commands {
 extern const Command compare;
 extern const Command show;
 extern const Command check;
+extern const Command merge;
+extern const Command digest;
 extern const Command conversion;
 extern const Command logits;
 extern const Command runs;
@@ -60,9 +62,9 @@ extern const Command config;
 extern const Command git;
 extern const Command completions;
 
-inline constexpr const Command* kAll[] = {&compare, &show,  &check,      &conversion, &logits,
-                                          &runs,    &trend, &batch,      &serve,      &demo,
-                                          &config,  &git,   &completions};
+inline constexpr const Command* kAll[] = {&compare,    &merge,  &digest, &show,  &check,
+                                          &conversion, &logits, &runs,   &trend, &batch,
+                                          &serve,      &demo,   &config, &git,   &completions};
 
 }  // namespace commands
 

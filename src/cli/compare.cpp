@@ -2,6 +2,8 @@
 
 #include "cli/command.h"
 #include "cli/comparing.h"
+#include "cli/digest.h"
+#include "cli/part.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "pipeline.h"
@@ -36,6 +38,8 @@ Result<void> save_pairs(const Report& report, const Settings& settings) {
 
 int run(const Settings& settings, const std::vector<std::string>& inputs) {
   if (const Result<void> fit = check_inputs(settings, inputs); !fit.ok()) return fail(fit.error());
+  if (inputs.size() == 2 && is_digest_file(inputs[0])) return run_against_digest(settings, inputs);
+  if (settings.part) return run_part(settings, inputs);
   const Result<Report> report = [&] {
     ProgressLine progress(!settings.quiet);
     if (!progress.active()) return compare_inputs(settings, inputs, {});
@@ -46,16 +50,7 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
   if (const Result<void> saved = save_pairs(report.value(), settings); !saved.ok())
     return fail(saved.error());
 
-  RenderOptions options = settings.render;
-  options.charts = options.charts || settings.full_report;
-  options.verbose = options.verbose || settings.full_report;
-  options.color = wants_color(settings);
-  options.width = output_width();
-  const bool shown = !settings.quiet || !settings.out.empty();
-  const std::string text = shown ? renderer_of(settings).render(report.value(), options) : "";
-  if (const Result<void> written = deliver(text, settings); !written.ok())
-    return fail(written.error());
-  return exit_status(report.value(), settings);
+  return show_report(report.value(), settings);
 }
 
 }  // namespace

@@ -1,14 +1,23 @@
 #include "cli/comparing.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <vector>
 
 #include "analyze/analysis.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "pipeline.h"
 
 namespace tensordiff {
 namespace {
+
+// A folder with more files is not searched for a name that was misspelt.
+constexpr std::size_t kNamesLookedAt = 10'000;
+constexpr std::size_t kNameMin = 4;  // Of a shorter name, any other would be near.
 
 // What a full report is written as: the end of the file's name tells, else Markdown.
 const Renderer& full_report(const std::string& file) {
@@ -43,6 +52,63 @@ int exit_status(const Report& report, const Settings& settings) {
   return (verdict == Conclusion::different || alarm) && !settings.exit_zero ? kDifferent : kSame;
 }
 
+namespace {
+
+// "model-00001-of-00003.safetensors" without its number, "model--of-00003.safetensors": what a glob
+// makes of one model. Empty for any other name.
+std::string without_number(const std::string& path) {
+  const std::size_t of = path.rfind("-of-");
+  const auto digit = [&](std::size_t at) {
+    return at < path.size() && path[at] >= '0' && path[at] <= '9';
+  };
+  if (of == std::string::npos || of == 0 || !digit(of - 1) || !digit(of + 4)) return "";
+  std::size_t first = of;
+  while (first > 0 && digit(first - 1)) --first;
+  return path.substr(0, first) + path.substr(of);
+}
+
+// The file of the same folder that was meant, for one that is not there.
+std::string nearest_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code fault;
+  if (path.find("://") != std::string::npos || fs::exists(path, fault)) return "";
+  const fs::path wanted(path);
+  if (wanted.filename().string().size() < kNameMin) return "";
+  const fs::path folder = wanted.has_parent_path() ? wanted.parent_path() : fs::path(".");
+  std::vector<std::string> names;
+  for (fs::directory_iterator each(folder, fault), end; !fault && each != end;
+       each.increment(fault)) {
+    names.push_back(each->path().filename().string());
+    if (names.size() > kNamesLookedAt) return "";
+  }
+  const std::vector<std::string_view> words(names.begin(), names.end());
+  const std::string_view meant = nearest_word(wanted.filename().string(), words);
+  return meant.empty() ? ""
+                       : (wanted.has_parent_path() ? folder / meant : fs::path(meant)).string();
+}
+
+}  // namespace
+
+int show_report(const Report& report, const Settings& settings) {
+  RenderOptions options = settings.render;
+  options.charts = options.charts || settings.full_report;
+  options.verbose = options.verbose || settings.full_report;
+  options.color = wants_color(settings);
+  options.width = output_width();
+  const bool shown = !settings.quiet || !settings.out.empty();
+  const std::string text = shown ? renderer_of(settings).render(report, options) : "";
+  if (const Result<void> written = deliver(text, settings); !written.ok())
+    return fail(written.error());
+  return exit_status(report, settings);
+}
+
+bool are_shards(const std::vector<std::string>& inputs) {
+  const std::string model = inputs.size() < 2 ? "" : without_number(inputs[0]);
+  return !model.empty() && std::ranges::all_of(inputs, [&](const std::string& input) {
+    return without_number(input) == model;
+  }) && std::ranges::find(inputs.begin() + 1, inputs.end(), inputs[0]) == inputs.end();
+}
+
 Result<void> check_inputs(const Settings& settings, const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs)
     if (input == "-") return Error("'-': reading from standard input is not supported");
@@ -55,15 +121,19 @@ Result<void> check_inputs(const Settings& settings, const std::vector<std::strin
     return Error(
         "needs two inputs, has one; --single compares the tensors of one input with each other, "
         "'tensordiff show' lists them");
-  if (!settings.single && inputs.size() != 2)
-    return Error("needs two inputs, has {}", inputs.size());
+  if (!settings.single && (inputs.size() != 2 || are_shards(inputs)))
+    return Error("needs two inputs, has {}{}", inputs.size(),
+                 are_shards(inputs) ? kShardsOfOne : "");
+  for (const std::string& input : inputs)
+    if (const std::string meant = nearest_file(input); !meant.empty())
+      return Error("no file named '{}'; did you mean '{}'?", printable(input), printable(meant));
   const Renderer& renderer = renderer_of(settings);
   // A setting of a file holds for all commands; only who asks here has to be told.
   const bool asked = std::ranges::any_of(settings.given, [](const auto& option) {
     return option.name == "include-charts" && option.origin.empty();
   });
   if (asked && &renderer != &renderers::markdown && &renderer != &renderers::html)
-    return Error("--include-charts needs -o markdown or -o html; {} shows no charts",
+    return Error("--include-charts needs -o markdown or -o html; {} has no pictures",
                  renderer.name);
   const Request& request = settings.request;
   if (!request.analyze.wanted.empty() && (inputs.size() == 1 || request.shape_only))
@@ -71,19 +141,24 @@ Result<void> check_inputs(const Settings& settings, const std::vector<std::strin
   return {};
 }
 
-Result<Report> compare_inputs(const Settings& settings, const std::vector<std::string>& inputs,
-                              std::function<void(uint64_t done, uint64_t total)> progress) {
+Result<Request> request_of(const Settings& settings, const std::vector<std::string>& inputs) {
   Request request = settings.request;
   request.a = inputs[0];
   if (inputs.size() == 2) request.b = inputs[1];
   request.open = settings.open;
   request.unpaired_stats = renderer_of(settings).unpaired_stats;
-  request.progress = std::move(progress);
   // A full report answers all questions, unless some were picked.
   const bool whole = settings.full_report && inputs.size() == 2 && !request.shape_only;
   if (whole && request.analyze.wanted.empty())
     request.analyze.wanted.assign(std::begin(analyses::kAll), std::end(analyses::kAll));
   TRY(check_thresholds(request.analyze).in("--threshold"));
+  return request;
+}
+
+Result<Report> compare_inputs(const Settings& settings, const std::vector<std::string>& inputs,
+                              std::function<void(uint64_t done, uint64_t total)> progress) {
+  Request request = TRY(request_of(settings, inputs));
+  request.progress = std::move(progress);
   Report report = TRY(compare_models(request));
   if (settings.baseline) settings.baseline->judge(report);
   return report;

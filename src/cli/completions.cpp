@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "cli/command.h"
+#include "cli/remote_options.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
 
@@ -18,6 +18,7 @@ std::vector<const Option*> options_of(const Command& command) {
     for (const Option& option : group.options) options.push_back(&option);
   };
   for (const OptionGroup* group : command.groups) collect(*group);
+  collect(option_groups::remote);
   collect(option_groups::common);
   return options;
 }

@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFolderFile = ".tensordiff.yaml";
 // What writes files, lifts a limit, or makes no sense in one.
-constexpr std::string_view kCommandLineOnly[] = {"out",        "save-pairs", "limit",
-                                                 "limit-size", "help",       "no-config"};
+constexpr std::string_view kCommandLineOnly[] = {"out",  "save-pairs", "limit", "limit-size",
+                                                 "help", "no-config",  "part"};
 // What options call an argument that is a file.
 constexpr std::string_view kFileArguments[] = {"FILE", "RUN", "MODEL", "FOLDER"};
 
@@ -227,8 +227,9 @@ Result<void> apply_config(const std::vector<ConfigEntry>& entries, const Command
         fmt::format("{}: line {}: {}", printable(entry.file), entry.line, key);
     if (option->argument.empty()) TRY(option->apply(settings, "--" + key).in(where));
     for (const std::string& value : entry.values) TRY(option->apply(settings, value).in(where));
-    settings.given.push_back({key, fmt::format("{}", fmt::join(entry.values, ", ")),
-                              fmt::format("{}:{}", entry.file, entry.line)});
+    const std::string origin = fmt::format("{}:{}", entry.file, entry.line);
+    if (option->argument.empty()) settings.given.push_back({key, "", origin});
+    for (const std::string& value : entry.values) settings.given.push_back({key, value, origin});
   }
   return {};
 }

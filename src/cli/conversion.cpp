@@ -123,6 +123,20 @@ int status_of(Report report, const Settings& settings) {
   return exit_status(report, settings);
 }
 
+// The script needs the tensors beside the pairs: what weights are merged from.
+Result<std::string> script_of(const Settings& settings, const std::vector<std::string>& inputs,
+                              const Report& report) {
+  Request request = settings.request;
+  request.open = settings.open;
+  Catalog a = TRY(open_model(inputs[0], request.open));
+  Catalog b = TRY(open_model(inputs[1], request.open));
+  const Pairing pairing = TRY(pair_up(std::move(a), std::move(b), request));
+  Sides sides = sides_of(pairing.a, pairing.b, pairing.matching, {request.align, request.dims});
+  sides.conversion = pairing.conversion.get();
+  sides.merges = &pairing.merges;
+  return conversion_python(report, merged_pairs(sides));
+}
+
 int run(const Settings& settings, const std::vector<std::string>& inputs) {
   if (inputs.size() != 2) return fail(Error("conversion needs two checkpoints, A and B"));
   const Result<Report> report = [&] {
@@ -134,12 +148,13 @@ int run(const Settings& settings, const std::vector<std::string>& inputs) {
   const std::vector<std::string> changes = settings.known_rules
                                                ? changes_of(report.value(), *settings.known_rules)
                                                : std::vector<std::string>();
-  const std::string text = settings.output == "json" ? json_of(report.value(), changes)
-                           : settings.output == "python"
-                               ? conversion_python(report.value())
-                               : text_of(report.value(), changes, settings);
+  const Result<std::string> text = settings.output == "json" ? json_of(report.value(), changes)
+                                   : settings.output == "python"
+                                       ? script_of(settings, inputs, report.value())
+                                       : text_of(report.value(), changes, settings);
+  if (!text.ok()) return fail(text.error());
   const Result<void> written =
-      deliver(settings.quiet && settings.out.empty() ? "" : text, settings);
+      deliver(settings.quiet && settings.out.empty() ? "" : text.value(), settings);
   if (!written.ok()) return fail(written.error());
   const int status = status_of(report.value(), settings);
   return status == kSame && !changes.empty() ? kDifferent : status;

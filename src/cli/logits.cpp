@@ -1,6 +1,7 @@
 // tensordiff logits A B: two runs of a language model, compared by what they predict.
 
 #include "cli/command.h"
+#include "cli/shared_options.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
 #include "dumps/layout.h"
@@ -21,11 +22,7 @@ Result<void> apply_output(Settings& settings, std::string_view name) {
 
 constexpr Option kOptions[] = {
     {"-o,--output", "FORMAT", "text (default), json, csv, markdown or html", apply_output},
-    {"--brief", "", "print only the verdict line",
-     [](Settings& settings, std::string_view) -> Result<void> {
-       settings.render.brief = true;
-       return {};
-     }},
+    shared_options::kBrief,
     {"--exit-zero", "", "exit with 0 even if predictions differ",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.exit_zero = true;

@@ -15,6 +15,7 @@
 #include "cli/manual.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
+#include "formats/folder.h"
 #include "formats/format.h"
 #include "formats/hdf5_wire.h"
 
@@ -25,12 +26,15 @@ std::string help_text() {
   std::string out =
       "usage: tensordiff A B [options]      (same as: tensordiff compare A B)\n\n"
       "Compare two models, find the first divergence, and name its cause.\n"
-      "A and B are files, folders of files, or archives of files. A is the reference.\n\n"
+      "A and B are files, folders, archives, or addresses (https, s3, gs, hf).\n"
+      "A is the reference.\n\n"
       "commands:\n";
   for (const Command* command : commands::kAll)
     out += fmt::format("  {:<14}{}\n", command->name, command->summary);
   out += "\nformats:\n";
   for (const Format* format : formats::kAll)
+    out += fmt::format("  {:<14}{}\n", format->name, format->summary);
+  for (const FolderFormat* format : folders::kAll)
     out += fmt::format("  {:<14}{}\n", format->name, format->summary);
   return out +
          "\nexit status: 0 nothing differs beyond tolerance, 1 something does, 2 trouble\n"

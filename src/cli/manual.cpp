@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/build_info.h"
+#include "cli/remote_options.h"
+#include "formats/folder.h"
 #include "formats/format.h"
 
 namespace tensordiff {
@@ -62,6 +64,7 @@ std::string program_manual() {
   for (const Command* command : commands::kAll) out += entry(command->name, command->summary);
   out += ".SH FORMATS\n";
   for (const Format* format : formats::kAll) out += entry(format->name, format->summary);
+  for (const FolderFormat* format : folders::kAll) out += entry(format->name, format->summary);
   out += kExitStatus;
   out += ".SH SEE ALSO\n";
   for (const Command* command : commands::kAll)
@@ -78,6 +81,7 @@ std::string command_manual(const Command& command) {
     for (const Option& option : group.options) out += option_entry(option);
   };
   for (const OptionGroup* group : command.groups) add(*group);
+  add(option_groups::remote);
   add(option_groups::common);
   out += kExitStatus;
   return out + ".SH SEE ALSO\n.BR tensordiff (1)\n";

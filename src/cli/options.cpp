@@ -11,9 +11,12 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/config.h"
+#include "cli/remote_options.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
 #include "formats/limits.h"
+#include "remote/policy.h"
+#include "report/text_chart.h"
 
 namespace tensordiff {
 namespace {
@@ -32,7 +35,7 @@ Result<void> apply_color(Settings& settings, std::string_view choice) {
 }
 
 constexpr Option kCommon[] = {
-    {"--format", "NAME", "read the input as this format (default: detect it)", apply_format},
+    {"--format", "NAME", "format of the input (default: detect it)", apply_format},
     {"--limit-size", "BYTES", "refuse larger inputs, e.g. 500MB, 2GiB (default: no limit)",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.open.limits.input_bytes_max = TRY(parse_size(text));
@@ -72,6 +75,7 @@ constexpr Option kCommon[] = {
 
 std::vector<const OptionGroup*> all_groups(const Command& command) {
   std::vector<const OptionGroup*> groups(command.groups.begin(), command.groups.end());
+  groups.push_back(&option_groups::remote);
   groups.push_back(&option_groups::common);
   return groups;
 }
@@ -80,6 +84,9 @@ std::string_view long_name(const Option& option) {
   return option.flags.substr(option.flags.find("--") + 2);
 }
 
+constexpr std::size_t kHelpColumn = 30;  // What an option does stands from here on.
+constexpr std::size_t kHelpWidth = 80;   // Of a terminal that nobody made wider.
+
 std::string help_line(const Option& option) {
   // Long options stand below each other, also where a short one is missing.
   std::string flags(option.flags.starts_with("--") ? "    " : "");
@@ -87,8 +94,10 @@ std::string help_line(const Option& option) {
   if (const std::size_t comma = flags.find(','); comma != std::string::npos)
     flags.insert(comma + 1, " ");
   if (!option.argument.empty()) flags += fmt::format(" {}", option.argument);
-  const std::string gap = flags.size() < 30 ? "" : "\n" + std::string(32, ' ');
-  return fmt::format("  {:<30}{}{}\n", flags, gap, option.help);
+  const std::string indent(kHelpColumn, ' ');
+  const std::string gap = flags.size() + 2 < kHelpColumn ? "" : "\n" + indent;
+  return fmt::format("  {:<{}}{}{}\n", flags, kHelpColumn - 2, gap,
+                     wrapped(option.help, kHelpWidth, indent, kHelpColumn));
 }
 
 std::string help_text(const Command& command, bool all) {
@@ -107,7 +116,7 @@ std::string help_text(const Command& command, bool all) {
     if (!lines.empty()) out += fmt::format("\n{}:\n{}", group->title, lines);
   }
   if (hidden > 0)
-    out += fmt::format("\n{} more options, analyses included: tensordiff {} --help-all\n", hidden,
+    out += fmt::format("{} more options, analyses included: tensordiff {} --help-all\n", hidden,
                        command.name);
   return out;
 }
@@ -229,6 +238,8 @@ int run_command(const Command& command, const std::vector<std::string>& argument
     return written.ok() ? kSame : fail(written.error());
   }
   set_threads(line.value().settings.threads);
+  // A server opens what its clients name: there it takes --remote.
+  if (&command != &commands::serve && &command != &commands::demo) remote::enable();
   return command.run(line.value().settings, line.value().inputs);
 }
 

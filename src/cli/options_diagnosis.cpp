@@ -28,12 +28,12 @@ constexpr Option kOptions[] = {
        settings.request.diagnose.enabled = true;
        return {};
      }},
-    {"--no-diagnose", "", "skip diagnosis; the elementwise tolerance decides",
+    {"--no-diagnose", "", "skip diagnosis; the tolerance decides",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.request.diagnose.enabled = false;
        return {};
      }},
-    {"--explain", "", "list what was tried on each pair and why it was rejected",
+    {"--explain", "", "list what was tried and why it was rejected",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.request.diagnose.explain = true;
        return {};
@@ -44,7 +44,7 @@ constexpr Option kOptions[] = {
        settings.request.weights = path;
        return {};
      }},
-    {"--config", "FILE", "config.json of the model: heads, RoPE base, epsilon, window",
+    {"--config", "FILE", "config.json of the model: heads, RoPE, epsilon …",
      apply_config},
 };
 

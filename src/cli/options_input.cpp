@@ -6,7 +6,7 @@ namespace tensordiff {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"--path", "PREFIX", "compare only names with this prefix; * matches anything; repeatable",
+    {"--path", "PREFIX", "only names with this prefix (* is any); repeatable",
      [](Settings& settings, std::string_view prefix) -> Result<void> {
        settings.request.paths.emplace_back(prefix);
        return {};

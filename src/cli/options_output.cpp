@@ -84,21 +84,20 @@ constexpr Option kOptions[] = {
        settings.render.review = true;
        return {};
      }},
-    {"--baseline", "FILE", "an earlier -o report; only new or larger differences count",
-     apply_baseline},
-    {"--sort", "KEY", "order of rows: layer, name, similarity, difference, size", apply_sort},
+    {"--baseline", "FILE", "an earlier -o report; only new differences count", apply_baseline},
+    {"--sort", "KEY", "sort by layer, name, similarity, difference, size", apply_sort},
     {"--sort-by-change-magnitude", "", "same as --sort difference",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.sort = Sort::difference;
        return {};
      }},
-    {"--show", "LIST", "show only these: identical,close,different,unpaired,error", apply_show},
+    {"--show", "LIST", "show only these, such as different,unpaired,error", apply_show},
     {"--top", "N", "show at most N rows; 0 shows all",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.render.top = TRY(parse_count(text));
        return {};
      }},
-    {"-v,--verbose", "", "show every pair, and how its layouts were matched",
+    {"-v,--verbose", "", "show every pair and how its layouts were matched",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.render.verbose = true;
        return {};

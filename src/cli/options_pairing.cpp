@@ -93,19 +93,16 @@ constexpr Option kOptions[] = {
     {"--match-regex", "RE", "read (?<layer>..) and (?<stage>..), or (?<key>..), from names",
      apply_match_regex},
     {"--fuzzy-threshold", "X", "minimum name similarity, 0 to 1 (default 0.6)", apply_threshold},
-    {"--pairs", "FILE", "make these pairs first; JSON or YAML, 'name in A: name in B'",
-     apply_pairs},
+    {"--pairs", "FILE", "make these pairs first: {name in A: name in B}", apply_pairs},
     {"--save-pairs", "FILE", "write the pairs to a file that --pairs reads",
      [](Settings& settings, std::string_view file) -> Result<void> {
        settings.save_pairs = file;
        return {};
      }},
-    {"--tp", "HOW", "gather tensor-parallel ranks: auto (default), none, or their number",
-     apply_tp},
+    {"--tp", "HOW", "gather ranks: auto (default), none, their number", apply_tp},
     {"--align", "HOW", "auto (default): undo layout differences; none: compare as stored",
      apply_align},
-    {"--dims", "SPEC", "name the axes: \"b s (h[tp] d) -> s h d\"; \"GLOB: SPEC\" for some tensors",
-     apply_dims},
+    {"--dims", "SPEC", "[GLOB:] axes of tensors, \"b s (h[tp] d) -> s h d\"", apply_dims},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/values.h"
+#include "remote/policy.h"
 
 namespace tensordiff {
 namespace {
@@ -40,6 +41,23 @@ constexpr Option kOptions[] = {
     {"--state", "FOLDER", "folder for sessions (default $XDG_STATE_HOME/tensordiff)",
      [](Settings& settings, std::string_view folder) -> Result<void> {
        settings.serve.state = folder;
+       return {};
+     }},
+    {"--remote", "", "let clients open https://, s3://, gs:// and hf:// inputs",
+     [](Settings&, std::string_view) -> Result<void> {
+       remote::policy().private_addresses = false;
+       remote::enable();
+       return {};
+     }},
+    {"--remote-private", "", "the same, also on private, local and loopback addresses",
+     [](Settings&, std::string_view) -> Result<void> {
+       remote::policy().private_addresses = true;
+       remote::enable();
+       return {};
+     }},
+    {"--watch", "", "compare again when a file changes on disk",
+     [](Settings& settings, std::string_view) -> Result<void> {
+       settings.serve.watch = true;
        return {};
      }},
     {"--legacy-open", "", "allow the earlier debugger's routes without a token",

@@ -1,8 +1,11 @@
 // Each group of options: what its rows do to the settings, and what they refuse.
 
+#include <algorithm>
 #include <fstream>
 
+#include "base/text.h"
 #include "cli/test_command.h"
+#include "report/style.h"
 
 namespace tensordiff {
 namespace {
@@ -166,6 +169,17 @@ TEST(RunCommand, ShowsHelpWithEachOption) {
     for (const std::string_view name : command->usual) EXPECT_TRUE(ran.says(name)) << name;
     const Ran all = run(*command, {"--help-all"});
     for (const std::string_view name : option_names(*command)) EXPECT_TRUE(all.says(name)) << name;
+  }
+}
+
+// Of an old terminal: 24 lines of 80 columns.
+TEST(RunCommand, ShowsTheUsualOptionsOnTwoScreens) {
+  const std::string text = run(commands::compare, {"--help"}).out;
+  EXPECT_LE(std::ranges::count(text, '\n'), 48) << text;
+  for (const Command* command : commands::kAll) {
+    const Ran all = run(*command, {"--help-all"});
+    for (const std::string_view line : split(all.out, '\n'))
+      EXPECT_TRUE(columns(line) <= 80 || line.starts_with("usage: ")) << line;
   }
 }
 

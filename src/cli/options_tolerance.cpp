@@ -23,7 +23,7 @@ constexpr Option kOptions[] = {
        settings.request.compare.rtol = 0;
        return {};
      }},
-    {"--atol", "X", "absolute tolerance (default: by the coarser dtype of the pair)",
+    {"--atol", "X", "absolute tolerance (default: by the coarser dtype)",
      [](Settings& settings, std::string_view text) -> Result<void> {
        settings.request.compare.atol = TRY(parse_tolerance(text));
        return {};
@@ -33,7 +33,7 @@ constexpr Option kOptions[] = {
        settings.request.compare.rtol = TRY(parse_tolerance(text));
        return {};
      }},
-    {"--tolerance-file", "FILE", "tolerances and metric gates by name pattern, in YAML",
+    {"--tolerance-file", "FILE", "tolerances and limits by name pattern, in YAML",
      apply_file},
     {"--noise", "RUN", "a second reference run, to measure noise",
      [](Settings& settings, std::string_view path) -> Result<void> {

@@ -1,16 +1,13 @@
 // What is compared and told.
 
 #include "cli/command.h"
+#include "cli/shared_options.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"--stats", "", "one line per changed tensor: mean and std before and after",
-     [](Settings& settings, std::string_view) -> Result<void> {
-       settings.stats = true;
-       return {};
-     }},
+    shared_options::kStats,
     {"--single", "", "compare the tensors of one input with each other",
      [](Settings& settings, std::string_view) -> Result<void> {
        settings.single = true;
@@ -21,16 +18,13 @@ constexpr Option kOptions[] = {
        settings.request.shape_only = true;
        return {};
      }},
-    {"--brief", "", "print only the verdict line",
-     [](Settings& settings, std::string_view) -> Result<void> {
-       settings.render.brief = true;
+    {"--earlier", "FILE", "an earlier digest of A: weights that B still has are stale",
+     [](Settings& settings, std::string_view file) -> Result<void> {
+       settings.earlier = file;
        return {};
      }},
-    {"--exit-zero", "", "exit with 0 even if something differs",
-     [](Settings& settings, std::string_view) -> Result<void> {
-       settings.exit_zero = true;
-       return {};
-     }},
+    shared_options::kBrief,
+    shared_options::kExitZero,
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/elements.h"
+#include "parts/part_number.h"
 #include "pipeline.h"
 #include "report/baseline.h"
 #include "report/renderer.h"
@@ -46,6 +47,11 @@ struct Settings {
   bool full_report = false;  // --generate-report: in the form that --out's name asks for.
   std::shared_ptr<const Baseline> baseline;  // An earlier result; may be none.
   std::string save_pairs;                    // File for the pairs that were made.
+  std::string earlier;                       // Digest of A from before.
+  std::optional<PartNumber> part;            // Only measure this share of the work.
+
+  // merge
+  std::string input_a, input_b;  // Where the inputs are now; empty: where the parts say.
 
   // conversion
   std::optional<ConversionRules> known_rules;  // Of an earlier run.

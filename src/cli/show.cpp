@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/comparing.h"
 #include "cli/show_text.h"
 #include "cli/tensor_facts.h"
 #include "cli/terminal.h"
@@ -58,8 +60,14 @@ Result<void> keep_named(Catalog& catalog, const std::string& name) {
   for (std::size_t i = 0; i < std::min(catalog.tensors.size(), kExamples); ++i)
     known += fmt::format("{}'{}'", i ? ", " : "", printable(catalog.tensors[i].name, 60));
   if (catalog.tensors.size() > kExamples) known += ", …";
+  std::vector<std::string> names;
+  for (const Tensor& tensor : catalog.tensors) names.push_back(tensor.name);
+  const std::vector<std::string_view> words(names.begin(), names.end());
+  const std::string meant(nearest_word(name, words));
   std::erase_if(catalog.tensors, [&](const Tensor& tensor) { return tensor.name != name; });
   if (!catalog.tensors.empty()) return {};
+  if (!meant.empty())
+    return Error("no tensor '{}'; did you mean '{}'?", printable(name, 80), printable(meant, 80));
   return Error("no tensor '{}'; there is {}", printable(name, 80), known.empty() ? "none" : known);
 }
 
@@ -173,7 +181,8 @@ std::string show_json(const Catalog& catalog, const Catalog& dump,
 
 int run(const Settings& settings, const std::vector<std::string>& inputs) {
   if (inputs.empty() || inputs.size() > 2)
-    return fail(Error("show needs a file and, optionally, the name of a tensor in it"));
+    return fail(Error("show needs a file and, optionally, the name of a tensor in it{}",
+                      are_shards(inputs) ? kShardsOfOne : ""));
   const bool one = inputs.size() == 2;
   Result<Catalog> opened = open_model(inputs[0], settings.open);
   if (!opened.ok()) return fail(opened.error());

@@ -1,4 +1,5 @@
 #include "cli/tensor_facts.h"
+#include "tensor/stored.h"
 
 #include <algorithm>
 
@@ -56,7 +57,7 @@ Result<void> gather(const FactsWanted& wanted, TensorFacts& facts) {
   const Reader reader = TRY(Reader::open(view));
   take_values(reader, wanted.values, facts);
   if (wanted.find) find_elements(reader, *wanted.find, facts);
-  if (!reader.intact()) return Error("the file was cut short while it was read");
+  if (!reader.intact()) return Error("{}", damage_of(reader.view()));
   return {};
 }
 

@@ -331,7 +331,8 @@ TEST(Compare, TurnsBlocksOnEitherSide) {
   for (uint64_t at = 0; at < kRows * kColumns; ++at) {
     if (at % 32 == 0) blocks += std::string("\x00\x38", 2);  // 0.5 as float16.
     blocks += static_cast<char>(random());
-    turned[at % kColumns * kRows + at / kColumns] = 0.5F * static_cast<signed char>(blocks.back());
+    const auto step = static_cast<float>(static_cast<signed char>(blocks.back()));
+    turned[at % kColumns * kRows + at / kColumns] = 0.5F * step;
   }
   View stored =
       contiguous_view(DType::q8_0, {kRows, kColumns}, ByteSource(bytes_of(blocks))).value();

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "compare/kernels/decode.h"
@@ -11,6 +14,9 @@
 
 namespace tensordiff {
 namespace {
+
+constexpr uint32_t kSign = 1U << 31;
+constexpr uint32_t kFinite = 0x7f80;  // Buckets of the floats of one sign that are finite.
 
 // The finite values of a type of 8 bits or less in ascending order: a value's place among them
 // counts its steps.
@@ -26,24 +32,48 @@ std::vector<float> ladder(DType dtype) {
   return values;
 }
 
-const std::vector<float>& ladder_of(DType dtype) {
-  static const auto all = [] {
-    std::array<std::vector<float>, 32> ladders;
-    for (int i = 0; i < 32; ++i)
-      if (const auto type = static_cast<DType>(i);
-          type <= DType::c128 && is_float(type) && info(type).bits <= 8)
-        ladders[static_cast<std::size_t>(i)] = ladder(type);
-    return ladders;
-  }();
-  return all[static_cast<std::size_t>(dtype)];
+// The place in the ladder that a float is nearest to, by its upper 16 bits; of two that are equally
+// near, the upper one. That is exact: what lies halfway between two neighbours has at most six
+// significant bits, so a step never changes inside of a bucket. Of negative floats the boundary
+// belongs to the bucket nearer to zero, which is why bucket_of() counts from one below.
+using Places = std::array<uint16_t, 1 << 16>;
+
+uint32_t bucket_of(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  return (bits - (bits > kSign ? 1 : 0)) >> 16;
 }
 
-int64_t nearest_step(const std::vector<float>& values, float value) {
-  const auto above = std::ranges::lower_bound(values, value);
-  if (above == values.begin()) return 0;
-  const auto below = above - 1;
-  const bool up = above != values.end() && *above - value <= value - *below;
-  return (up ? above : below) - values.begin();
+std::unique_ptr<const Places> places_of(const std::vector<float>& values) {
+  auto places = std::make_unique<Places>();
+  const auto middle = [&](std::size_t i) {
+    return (double{values[i]} + double{values[i + 1]}) / 2;
+  };
+  const auto last = values.size() - 1;
+  const auto upper = std::ranges::lower_bound(values, 0.0F) - values.begin();
+  auto start = std::min(static_cast<std::size_t>(upper), last);
+  while (start > 0 && 0 < middle(start - 1)) --start;
+  std::size_t place = start;
+  for (uint32_t bucket = 0; bucket < kFinite; ++bucket) {
+    const double value = std::bit_cast<float>(bucket << 16);
+    while (place < last && value >= middle(place)) ++place;
+    (*places)[bucket] = static_cast<uint16_t>(place);
+  }
+  place = start;
+  (*places)[kSign >> 16] = static_cast<uint16_t>(place);
+  for (uint32_t bucket = kSign >> 16; bucket < (kSign >> 16) + kFinite; ++bucket) {
+    const double value = std::bit_cast<float>((bucket << 16) + 1);
+    while (place > 0 && value < middle(place - 1)) --place;
+    (*places)[bucket] = static_cast<uint16_t>(place);
+  }
+  return places;
+}
+
+const Places& ladder_of(DType dtype) {
+  static std::array<std::once_flag, 32> once;
+  static std::array<std::unique_ptr<const Places>, 32> all;
+  const auto at = static_cast<std::size_t>(dtype);
+  std::call_once(once[at], [&] { all[at] = places_of(ladder(dtype)); });
+  return *all[at];
 }
 
 // A mapped file may hold words at odd addresses: then they are copied.
@@ -66,14 +96,13 @@ uint64_t ulp_between(DType dtype, const float* a, const float* b, std::size_t co
     kernels::encode16(dtype, b, count, bits_b.data());
     return kernels::ulp16(bits_a.data(), bits_b.data(), count);
   }
-  const std::vector<float>& values = ladder_of(dtype);
-  uint64_t most = 0;
+  const Places& places = ladder_of(dtype);
+  int most = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (a[i] == b[i]) continue;
-    const int64_t steps = nearest_step(values, a[i]) - nearest_step(values, b[i]);
-    most = std::max(most, static_cast<uint64_t>(std::abs(steps)));
+    const int steps = int{places[bucket_of(a[i])]} - int{places[bucket_of(b[i])]};
+    most = std::max(most, std::abs(steps));
   }
-  return most;
+  return static_cast<uint64_t>(most);
 }
 
 uint64_t ulp_between(DType dtype, const double* a, const double* b, std::size_t count) {

@@ -15,17 +15,19 @@
 
 #include "base/text.h"
 #include "convert/candidates.h"
-#include "convert/merge.h"
+#include "convert/merge_parts.h"
 #include "convert/misfit.h"
 #include "packed/window.h"
+#include "tensor/sample.h"
 
 namespace tensordiff {
 namespace {
 
 // The defaults of PyTorch, Keras and TensorFlow, JAX's and old models' own, MXNet, Caffe.
 constexpr double kEpsilons[] = {1e-5, 1e-3, 1e-6, 1e-4, 2e-5, 1e-12};
-constexpr std::size_t kTriedMax =
-    1 << 13;  // Norms times weights of as many outputs: ResNet-152 has 6,000.
+// Norms times weights of as many outputs: ResNet-152 has 6,000. Each try takes a few hundred
+// multiplications, so that all of them together are a matter of a second.
+constexpr std::size_t kTriedMax = 1 << 18;
 
 struct Norm {
   std::string path;
@@ -149,6 +151,52 @@ View folded_bias(const MergeSide& side, const Norm& norm, std::optional<std::siz
   return merged_view(mean, std::move(packed));
 }
 
+// The number of the entry of an axis in place of each element of a weight.
+View entries_of(const View& weight, std::size_t axis) {
+  uint64_t inner = 1;
+  for (std::size_t i = axis + 1; i < weight.shape.size(); ++i) inner *= weight.shape[i];
+  Packed packed{{weight}, {}};
+  packed.decode = [inner, entries = weight.shape[axis]](std::span<const Reader>, uint64_t first,
+                                                        int64_t step, std::size_t count,
+                                                        float* out) {
+    for (std::size_t i = 0; i < count; ++i)
+      out[i] = static_cast<float>((first + i * static_cast<uint64_t>(step)) / inner % entries);
+  };
+  return merged_view(weight, std::move(packed));
+}
+
+// A sample of a weight and of its partner in one of the layouts that they may have, and the output
+// that each value belongs to. With it, a norm is tried without reading the weight again.
+struct Sample {
+  std::vector<double> own, other;
+  std::vector<uint64_t> output;
+
+  double misfit_with(const std::vector<double>& factors) const {
+    std::vector<double> made(own.size());
+    for (std::size_t i = 0; i < own.size(); ++i) made[i] = own[i] * factors[output[i]];
+    return misfit(made, other);
+  }
+};
+
+std::vector<Sample> samples_of(const View& weight, const View& other, std::size_t axis) {
+  // Of one shape, so that their candidates are the same, too.
+  const std::vector<Candidate> plain = plain_candidates(Operand{{weight}}, Operand{{other}});
+  const std::vector<Candidate> outputs =
+      plain_candidates(Operand{{entries_of(weight, axis)}}, Operand{{other}});
+  std::vector<Sample> samples;
+  for (std::size_t i = 0; i < std::min(plain.size(), outputs.size()); ++i) {
+    const Result<Reader> x = Reader::open(plain[i].pair.a), y = Reader::open(plain[i].pair.b);
+    const Result<Reader> z = Reader::open(outputs[i].pair.a);
+    if (!x.ok() || !y.ok() || !z.ok()) continue;
+    const std::vector<uint64_t> at = misfit_positions(plain[i].pair.a.elements());
+    Sample sample{values_at(x.value(), at), values_at(y.value(), at), {}};
+    for (const double entry : values_at(z.value(), at))
+      sample.output.push_back(static_cast<uint64_t>(entry));
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
 // A norm folded into a weight.
 struct Fold {
   std::size_t weight = 0, norm = 0, axis = 0;
@@ -161,6 +209,7 @@ class Search {
   explicit Search(const MergeSide& side) : side_(side), norms_(free_norms(side)) {}
 
   const std::vector<Norm>& norms() const { return norms_; }
+  bool tried_all() const { return count_ <= kTriedMax * std::size(kEpsilons); }
 
   // Each norm once, at the weight that it makes; then those that no weight shows, by their names.
   std::vector<Fold> run() {
@@ -199,6 +248,23 @@ class Search {
     return axes;
   }
 
+  // What a norm multiplies each output with; none where its values cannot be read.
+  const std::vector<double>& factors_of(std::size_t norm, double epsilon) {
+    const auto [found, fresh] = factors_.try_emplace({norm, epsilon});
+    std::vector<double>& factors = found->second;
+    if (!fresh) return factors;
+    const Norm& of = norms_[norm];
+    const std::vector<Tensor>& tensors = side_.own.tensors;
+    factors.assign(of.channels, std::numeric_limits<double>::quiet_NaN());
+    const Result<Reader> variance = Reader::open(tensors[of.variance].view);
+    const Result<Reader> weight = Reader::open(tensors[of.weight.value_or(of.variance)].view);
+    if (!variance.ok() || !weight.ok()) return factors;
+    for (uint64_t i = 0; i < of.channels; ++i)
+      factors[i] = (of.weight ? weight.value().value(i) : 1) /
+                   std::sqrt(variance.value().value(i) + epsilon);
+    return factors;
+  }
+
   double misfit_of(const View& view, const View& other) const {
     double least = std::numeric_limits<double>::infinity();
     for (const Candidate& candidate : plain_candidates(Operand{{view}}, Operand{{other}}))
@@ -213,12 +279,18 @@ class Search {
     const double as_is = misfit_of(own(weight), of_other);
     std::vector<Fold> folds;
     double least = std::min(as_is, misfit_max(own(weight).elements(), norms_.size()));
+    std::map<std::size_t, std::vector<Sample>> samples;  // By axis.
     for (std::size_t norm = 0; norm < norms_.size(); ++norm)
       for (const std::size_t axis : axes_for(weight, norms_[norm]))
         for (const double epsilon : kEpsilons) {
-          if (++count_ > kTriedMax * std::size(kEpsilons)) return {};
-          const View view = folded_weight(side_, weight, norms_[norm], axis, epsilon);
-          const double misfit = misfit_of(view, of_other);
+          ++count_;
+          if (!tried_all()) return {};
+          const auto [found, fresh] = samples.try_emplace(axis);
+          if (fresh) found->second = samples_of(own(weight), of_other, axis);
+          const std::vector<double>& factors = factors_of(norm, epsilon);
+          double misfit = std::numeric_limits<double>::infinity();
+          for (const Sample& sample : found->second)
+            misfit = std::min(misfit, sample.misfit_with(factors));
           if (!(misfit <= least)) continue;
           least = misfit;
           folds.push_back({weight, norm, axis, epsilon, misfit,
@@ -265,6 +337,7 @@ class Search {
   std::vector<Fold> taken_;
   std::set<std::size_t> weights_, norm_taken_;
   std::size_t count_ = 0;
+  std::map<std::pair<std::size_t, double>, std::vector<double>> factors_;  // By norm and epsilon.
 };
 
 // The tensor beside a weight that is its bias.
@@ -281,8 +354,8 @@ std::optional<std::size_t> bias_beside(const Catalog& catalog, std::size_t weigh
 
 }  // namespace
 
-MergesOf batch_norm_merges(const MergeSide& side, std::vector<FoldedBias>& biases) {
-  MergesOf merges;
+FoldedWays batch_norm_ways(const MergeSide& side) {
+  FoldedWays result;
   Search search(side);
   for (const Fold& fold : search.run()) {
     const Norm& norm = search.norms()[fold.norm];
@@ -293,13 +366,20 @@ MergesOf batch_norm_merges(const MergeSide& side, std::vector<FoldedBias>& biase
     const std::optional<std::size_t> made = bias_beside(side.other, side.partner.at(fold.weight));
     const std::optional<std::size_t> from = bias ? bias : norm.bias;
     if (bias && norm.bias) with.push_back(*norm.bias);
-    merges[fold.weight].push_back(
-        {how, folded_weight(side, fold.weight, norm, fold.axis, fold.epsilon), with});
+    MergeParts parts{{norm.variance, norm.mean, norm.weight, norm.bias, bias},
+                     fold.axis,
+                     fold.epsilon,
+                     false,
+                     false};
+    result.ways[fold.weight].push_back(
+        {{how, folded_weight(side, fold.weight, norm, fold.axis, fold.epsilon), with}, parts});
     if (!made || !from || side.other.tensors[*made].elements() != norm.channels) continue;
-    merges[*from].push_back({how, folded_bias(side, norm, bias, fold.epsilon), {}});
-    biases.push_back({*from, *made});
+    parts.is_bias = true;
+    result.ways[*from].push_back({{how, folded_bias(side, norm, bias, fold.epsilon), {}}, parts});
+    result.biases.push_back({*from, *made});
   }
-  return merges;
+  result.all_tried = search.tried_all();
+  return result;
 }
 
 }  // namespace tensordiff

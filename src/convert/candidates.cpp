@@ -68,9 +68,12 @@ std::vector<Plan> axis_plans(const Shape& a, const Shape& b) {
   return plans;
 }
 
-// The orders in which the parts of a fused tensor may be stored, that of their names first.
+// The orders in which the parts of a fused tensor may be stored, that of their names first. Layers
+// and experts that are stacked are counted, and no converter stores them in another order.
 std::vector<std::vector<std::size_t>> part_orders(const std::optional<Section>& section) {
-  if (!section || section->elements.size() > kPartsMax) return {{}};
+  const bool counted =
+      section && !section->label.empty() && section->label[0] >= '0' && section->label[0] <= '9';
+  if (!section || counted || section->elements.size() > kPartsMax) return {{}};
   std::vector<std::size_t> order(section->elements.size());
   std::iota(order.begin(), order.end(), 0);
   std::vector<std::vector<std::size_t>> orders = {{}};

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "align/view.h"
 #include "convert/candidates.h"
 #include "convert/fits.h"
@@ -53,6 +55,20 @@ TEST(Function, IsComputedWhenItIsRead) {
   EXPECT_EQ(values_of(with_function(Function::negated, a)), (std::vector<float>{0, -1, 2}));
   EXPECT_FLOAT_EQ(values_of(with_function(Function::negative_exp, a))[1], -std::exp(1.0F));
   EXPECT_EQ(text_of(Function::plus_one), "A + 1");
+}
+
+// Parts with names may be stored in any order; layers that are stacked are counted.
+TEST(Candidates, OfStackedLayersKeepTheirOrder) {
+  const View layer = noise_view({4, 4}, 1), stack = noise_view({3, 4, 4}, 2);
+  const auto orders = [&](const std::string& label) {
+    std::set<std::vector<std::size_t>> found;
+    for (const Candidate& each :
+         plain_candidates({{layer}}, {{stack}, Section{label, {16, 16, 16}, 0}}))
+      found.insert(each.form.parts);
+    return found.size();
+  };
+  EXPECT_GT(orders("q"), 1U);
+  EXPECT_EQ(orders("0"), 1U);
 }
 
 TEST(Candidates, OfASquareMatrixAreBothOrientations) {

@@ -15,8 +15,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "convert/candidates.h"
-#include "convert/merge.h"
+#include "convert/merge_parts.h"
 #include "convert/misfit.h"
+#include "naming/numbered_name.h"
 #include "packed/window.h"
 #include "tensor/sample.h"
 
@@ -44,6 +45,7 @@ struct Update {
   std::optional<std::size_t> alpha;
   uint64_t rank = 0;
   bool turned = false;  // The weight is stored as [in, out].
+  bool square = false;  // Whether it is, its shape does not tell.
 };
 
 // A path with one kind of separator: kohya writes "down_blocks_0_attn" for "down_blocks.0.attn".
@@ -101,8 +103,10 @@ bool fits(const View& base, const View& down, const View& up, Update& update) {
   update.rank = of_down.rows;
   if (update.rank == 0 || update.rank > kRankMax || of_up.columns != update.rank) return false;
   const bool straight = of_base.rows == of_up.rows && of_base.columns == of_down.columns;
-  update.turned = !straight && of_base.rows == of_down.columns && of_base.columns == of_up.rows;
-  return straight || update.turned;
+  const bool turned = of_base.rows == of_down.columns && of_base.columns == of_up.rows;
+  update.turned = turned && !straight;
+  update.square = turned && straight;
+  return straight || turned;
 }
 
 std::vector<Update> updates_of(const MergeSide& side) {
@@ -128,7 +132,7 @@ std::vector<Update> updates_of(const MergeSide& side) {
       if (!other || !side.is_free[*other]) continue;
       if (!bases) bases = bases_of(side);
       const std::optional<std::size_t> base = base_named(*bases, stem);
-      Update update{base.value_or(0), i, *other, find(stem + ".alpha"), 0, false};
+      Update update{base.value_or(0), i, *other, find(stem + ".alpha"), 0, false, false};
       if (base && fits(tensors[*base].view, tensors[i].view, tensors[*other].view, update))
         updates.push_back(update);
     }
@@ -186,7 +190,11 @@ std::optional<double> told_scale(const Catalog& catalog, uint64_t rank) {
 }
 
 // What the update has to be multiplied with to make the other side's weight, by least squares.
-std::optional<double> fitted_scale(const MergeSide& side, const Update& update) {
+struct ScaleFit {
+  double scale, left;  // What the update does not explain of the change.
+};
+
+std::optional<ScaleFit> fit_of(const MergeSide& side, const Update& update) {
   const View& base = side.own.tensors[update.base].view;
   const Operand other{{side.other.tensors[side.partner.at(update.base)].view}};
   // Of one shape, so that their candidates are the same, too.
@@ -194,7 +202,7 @@ std::optional<double> fitted_scale(const MergeSide& side, const Update& update) 
   const std::vector<Candidate> with =
       plain_candidates(Operand{{with_update(side, update, 1)}}, other);
   const std::vector<uint64_t> at = sample_positions(base.elements(), kSample);
-  std::optional<double> best;
+  std::optional<ScaleFit> best;
   double least = misfit_max(base.elements(), without.size());
   for (std::size_t i = 0; i < without.size(); ++i) {
     const Result<Reader> x = Reader::open(without[i].pair.a), y = Reader::open(without[i].pair.b);
@@ -208,10 +216,41 @@ std::optional<double> fitted_scale(const MergeSide& side, const Update& update) 
       both += step * change, own += step * step, all += change * change;
     }
     if (own == 0 || all == 0) continue;
-    const double left = 1 - both * both / (own * all);  // What the update does not explain.
-    if (left < least) least = left, best = both / own;
+    const double left = 1 - both * both / (own * all);
+    if (left < least) least = left, best = {both / own, left};
   }
   return best;
+}
+
+std::optional<double> fitted_scale(const MergeSide& side, const Update& update) {
+  const std::optional<ScaleFit> fit = fit_of(side, update);
+  return fit ? std::optional(fit->scale) : std::nullopt;
+}
+
+// Square weights are stored as most of their kind show by their values, or else as the weights of
+// the model that are not square.
+void turn_squares(const MergeSide& side, std::vector<Update>& updates) {
+  std::map<std::string, int64_t> votes;  // By kind: for [in, out], less those against it.
+  int64_t others = 0;
+  const auto kind_of = [&](const Update& update) {
+    return numbered_name(side.own.tensors[update.base].name).pattern;
+  };
+  for (Update update : updates) {
+    if (!update.square) {
+      others += update.turned ? 1 : -1;
+      continue;
+    }
+    const std::optional<ScaleFit> straight = fit_of(side, update);
+    update.turned = true;
+    const std::optional<ScaleFit> turned = fit_of(side, update);
+    if (!straight && !turned) continue;
+    votes[kind_of(update)] += turned && (!straight || turned->left < straight->left) ? 1 : -1;
+  }
+  for (Update& update : updates) {
+    if (!update.square) continue;
+    const auto found = votes.find(kind_of(update));
+    update.turned = (found != votes.end() && found->second != 0 ? found->second : others) > 0;
+  }
 }
 
 constexpr double kMillion = 1e6;
@@ -239,10 +278,11 @@ std::optional<double> common_scale(const MergeSide& side, const std::vector<Upda
 
 }  // namespace
 
-MergesOf lora_merges(const MergeSide& side) {
-  MergesOf merges;
-  const std::vector<Update> updates = updates_of(side);
+WaysOf lora_ways(const MergeSide& side) {
+  WaysOf merges;
+  std::vector<Update> updates = updates_of(side);
   if (updates.empty()) return merges;
+  turn_squares(side, updates);
   std::optional<std::optional<double>> common;
   for (const Update& update : updates) {
     std::optional<double> scale = told_scale(side.own, update.rank);
@@ -256,19 +296,21 @@ MergesOf lora_merges(const MergeSide& side) {
       scale = *common;
     }
     if (!scale) continue;
-    std::vector<Merged>& ways = merges[update.base];
+    std::vector<MergeWay>& ways = merges[update.base];
     if (!ways.empty()) continue;  // Several adapters on one weight: which is meant is not told.
+    const auto add = [&](double by, int64_t millionths, std::vector<std::size_t> with) {
+      ways.push_back({{{MergeKind::lora, side.side, millionths},
+                       with_update(side, update, by),
+                       std::move(with)},
+                      {{update.down, update.up}, 0, by, update.turned, false}});
+    };
     std::vector<std::size_t> with = {update.down, update.up};
     if (update.alpha) with.push_back(*update.alpha);
-    ways.push_back({{MergeKind::lora, side.side, in_millionths(*scale)},
-                    with_update(side, update, *scale),
-                    std::move(with)});
+    add(*scale, in_millionths(*scale), std::move(with));
     // What a mistake would give: another scale, mostly none.
     if (const std::optional<double> other = fitted_scale(side, update);
         other && std::abs(*other - *scale) > 1e-3 * std::abs(*scale))
-      ways.push_back({{MergeKind::lora, side.side, in_millionths(rounded(*other))},
-                      with_update(side, update, *other),
-                      {}});
+      add(*other, in_millionths(rounded(*other)), {});
   }
   return merges;
 }

@@ -54,6 +54,33 @@ TEST(Merge, TellsAWeightThatWasLeftOut) {
   EXPECT_EQ(text_of(found.conversion.exceptions[0].fits), "as it is");
 }
 
+// Conv1D of GPT-2 keeps its weights as [in, out]. The shape of a square one does not tell; most of
+// its kind do, and one that was merged the other way round is an exception.
+TEST(Merge, OfSquareWeightsFollowsTheirKind) {
+  std::vector<Tensor> a, b;
+  for (unsigned i = 0; i < 3; ++i) {
+    const View base = noise_view({16, 16}, 10 * i + 1), down = noise_view({2, 16}, 10 * i + 2);
+    const View up = noise_view({16, 2}, 10 * i + 3);
+    const std::string path = "h." + std::to_string(i) + ".attn.c_proj";
+    a.push_back(tensor(path + ".weight", base));
+    a.push_back(tensor(path + ".lora_A.weight", down));
+    a.push_back(tensor(path + ".lora_B.weight", up));
+    std::vector<float> values = values_of(base);
+    const std::vector<float> x = values_of(down), y = values_of(up);
+    for (std::size_t row = 0; row < 16; ++row)
+      for (std::size_t column = 0; column < 16; ++column) {
+        const std::size_t in = i == 2 ? column : row, out = i == 2 ? row : column;
+        for (std::size_t k = 0; k < 2; ++k)
+          values[row * 16 + column] += 2 * y[out * 2 + k] * x[k * 16 + in];
+      }
+    b.push_back(tensor(path + ".weight", f32_view({16, 16}, values)));
+  }
+  const auto changed = [](const Inferred& found) { return found.conversion.exceptions.size(); };
+  EXPECT_EQ(changed(infer(catalog_of({a.begin(), a.begin() + 6}), catalog_of({b[0], b[1]}))), 0U);
+  const Inferred found = infer(catalog_of(a), catalog_of(b));
+  EXPECT_EQ(found.rules(), std::vector<std::string>{"LoRA update of A merged (scale 2): 2"});
+}
+
 TEST(Merge, TellsAnotherScale) {
   Adapted model(3);
   model.b[2].view = updated(model.bases[2], model.downs[2], model.ups[2], 1);

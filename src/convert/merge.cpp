@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/side.h"
 #include "base/text.h"
+#include "convert/merge_parts.h"
 #include "match/checkpoint.h"
 
 namespace tensordiff {
@@ -18,6 +22,13 @@ MergeSide side_of(char side, const Catalog& own, const Catalog& other, const Mat
   for (const Leftover& left : side == 'a' ? matching.only_a : matching.only_b)
     result.is_free[left.tensor] = true;
   return result;
+}
+
+MergesOf without_parts(const WaysOf& ways) {
+  MergesOf merges;
+  for (const auto& [tensor, all] : ways)
+    for (const MergeWay& way : all) merges[tensor].push_back(way.merged);
+  return merges;
 }
 
 // Gives a bias of the other side the partner that makes it, whatever names made of them before.
@@ -42,6 +53,24 @@ void pair_bias(char side, const FoldedBias& bias, Matching& matching) {
 
 }  // namespace
 
+MergesOf lora_merges(const MergeSide& side) { return without_parts(lora_ways(side)); }
+
+MergesOf weight_norm_merges(const MergeSide& side) { return without_parts(weight_norm_ways(side)); }
+
+FoldedNorms batch_norm_merges(const MergeSide& side) {
+  FoldedWays ways = batch_norm_ways(side);
+  return {without_parts(ways.ways), std::move(ways.biases), ways.all_tried};
+}
+
+WaysOf merge_ways(char side, const Catalog& a, const Catalog& b, const Matching& matching) {
+  const MergeSide searched = side_of(side, side == 'a' ? a : b, side == 'a' ? b : a, matching);
+  WaysOf ways;
+  for (WaysOf found :
+       {weight_norm_ways(searched), lora_ways(searched), batch_norm_ways(searched).ways})
+    ways.merge(found);
+  return ways;
+}
+
 View merged_view(const View& like, Packed packed) {
   // The shape is that of a tensor that is there, so that it has no limit left to break.
   const DType dtype = is_in_blocks(like.dtype) ? like.dtype : DType::f32;
@@ -55,11 +84,15 @@ Merges find_merges(const Catalog& a, const Catalog& b, Matching& matching) {
     const Catalog &own = side == 'a' ? a : b, &other = side == 'a' ? b : a;
     MergesOf& of = side == 'a' ? merges.a : merges.b;
     const MergeSide searched = side_of(side, own, other, matching);
-    std::vector<FoldedBias> biases;
-    for (MergesOf found :
-         {weight_norm_merges(searched), lora_merges(searched), batch_norm_merges(searched, biases)})
+    FoldedNorms folded = batch_norm_merges(searched);
+    for (MergesOf found : {weight_norm_merges(searched), lora_merges(searched), folded.merges})
       of.merge(found);
-    for (const FoldedBias& bias : biases) pair_bias(side, bias, matching);
+    for (const FoldedBias& bias : folded.biases) pair_bias(side, bias, matching);
+    if (!folded.all_tried)
+      matching.notes.push_back(
+          fmt::format("{} has too many batch norms to try each with each weight: some that the "
+                      "other side folded in may be told as different",
+                      capital(side)));
   }
   return merges;
 }

@@ -63,6 +63,11 @@ struct FoldedBias {
   std::size_t own;    // The bias of the convolution, or else of the norm.
   std::size_t other;  // Of the other side.
 };
-MergesOf batch_norm_merges(const MergeSide& side, std::vector<FoldedBias>& biases);
+struct FoldedNorms {
+  MergesOf merges;
+  std::vector<FoldedBias> biases;
+  bool all_tried = true;  // Or there were too many norms.
+};
+FoldedNorms batch_norm_merges(const MergeSide& side);
 
 }  // namespace tensordiff

@@ -18,9 +18,15 @@ double misfit(const AlignedPair& pair) {
   const Result<Reader> a = Reader::open(pair.a);
   const Result<Reader> b = Reader::open(pair.b);
   if (!a.ok() || !b.ok()) return std::numeric_limits<double>::infinity();
-  const std::vector<uint64_t> positions = sample_positions(pair.a.elements(), kSample);
-  const std::vector<double> x = values_at(a.value(), positions);
-  const std::vector<double> y = values_at(b.value(), positions);
+  const std::vector<uint64_t> positions = misfit_positions(pair.a.elements());
+  return misfit(values_at(a.value(), positions), values_at(b.value(), positions));
+}
+
+std::vector<uint64_t> misfit_positions(uint64_t elements) {
+  return sample_positions(elements, kSample);
+}
+
+double misfit(std::span<const double> x, std::span<const double> y) {
   double sum = 0, count = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;

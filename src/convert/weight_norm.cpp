@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "base/text.h"
-#include "convert/merge.h"
+#include "convert/merge_parts.h"
 #include "packed/window.h"
 
 namespace tensordiff {
@@ -132,15 +132,16 @@ void name_normed_weights(Catalog& a, Catalog& b) {
     for (const Normed& each : *weights) side->tensors[each.direction].known_as = each.weight;
 }
 
-MergesOf weight_norm_merges(const MergeSide& side) {
-  MergesOf merges;
+WaysOf weight_norm_ways(const MergeSide& side) {
+  WaysOf merges;
   for (const Normed& each : normed_weights(side.own)) {
     if (!side.partner.contains(each.direction) || !side.is_free[each.length]) continue;
     const View& direction = side.own.tensors[each.direction].view;
     const View& length = side.own.tensors[each.length].view;
     for (const std::size_t axis : axes_of(length.shape, direction.shape))
       merges[each.direction].push_back(
-          {{MergeKind::weight_norm, side.side, 0}, merged(direction, length, axis), {each.length}});
+          {{{MergeKind::weight_norm, side.side, 0}, merged(direction, length, axis), {each.length}},
+           {{each.length}, axis, 0, false, false}});
   }
   return merges;
 }

@@ -334,7 +334,6 @@ Explanation explain_form(const Case& it, const AttentionForm& form, std::string 
   result.after = step.error(form);
   // Judged here: the noise of the inputs is in both, so the floor is that of one step.
   result.settled = result.after <= step.floor && result.after <= 0.3 * step.before;
-  result.confidence = 0.97;
   if (result.settled && it.a.first_token == 0) result.model = replayed(step.b[0], form, it.b);
   return result;
 }

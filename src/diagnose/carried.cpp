@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "diagnose/fit.h"
 #include "diagnose/growth.h"
@@ -19,11 +20,9 @@ constexpr double kCarriedGrowth = 5;  // At most, of a step that only carries an
 constexpr double kSuspicious = 1.2;
 constexpr uint64_t kTokensGlanced = 16;
 constexpr uint64_t kTokensGlancedMin = 8;  // Of wide ones.
-constexpr uint64_t kTokensFewest = 2;
-constexpr uint64_t kWide = 1024;
+constexpr uint64_t kTokensFewest = 2, kWide = 1024;
 constexpr uint64_t kValuesGlanced = uint64_t{1} << 16;
-constexpr uint64_t kFeaturesGlanced = 64;
-constexpr uint64_t kFeaturesOfBlanks = 16;
+constexpr uint64_t kFeaturesGlanced = 64, kFeaturesOfBlanks = 16;
 constexpr double kGlanceRoom = 1.3;  // A part may be worse than the whole.
 constexpr double kPromising = 0.8;   // What is accepted leaves less.
 constexpr double kPromisingAtFirst = 0.9;
@@ -149,12 +148,14 @@ bool may_have_blanks(const Run& run, const Site& site) {
   return false;
 }
 
-// Which tokens of a view hold nothing but zeros.
-std::vector<bool> blanks(const Run& run, const View& view) {
+// Which tokens of a view hold nothing but zeros, or so little of an ordinary token's size.
+std::vector<bool> blanks(const Run& run, const View& view, double share = 0) {
   std::vector<bool> blank;
-  const Result<Matrix> matrix = read_matrix(view, run.extent);
-  for (uint64_t row = 0; matrix.ok() && row < matrix.value().rows(); ++row)
-    blank.push_back(norm(matrix.value().row(row)) == 0);
+  const Result<Matrix> read = read_matrix(view, run.extent);
+  if (!read.ok()) return blank;
+  const uint64_t rows = read.value().rows();
+  const double most = share * norm(read.value().values) / std::sqrt(static_cast<double>(rows));
+  for (uint64_t row = 0; row < rows; ++row) blank.push_back(norm(read.value().row(row)) <= most);
   return blank;
 }
 
@@ -219,6 +220,16 @@ bool turned_round(const Case& it, double factor) {
 bool has_own_size(const Case& it, const Explanation& explanation) {
   const double size = it.norm_a > 0 ? norm(it.b.values) / it.norm_a : 1;
   return size > 0 && std::abs(size - 1) > kSizeApart * explanation.after / size;
+}
+
+// Whether it takes away more than the best of all diagnoses would of few values by chance: in nats,
+// against the choice of one of them and one number that is fitted.
+bool earns_its_words(const Case& it, const Explanation& explanation) {
+  const auto count = static_cast<double>(it.b.values.size());
+  const double before = explanation.before.value_or(it.before);
+  if (!(explanation.after > 0) || !(before > 0)) return true;
+  return count * std::log(before / explanation.after) >
+         std::log(static_cast<double>(std::size(diagnoses::kAll))) + 0.5 * std::log(count);
 }
 
 }  // namespace
@@ -308,6 +319,7 @@ bool Glance::promises(const Diagnosis& diagnosis) const {
 
 bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation) {
   if (explanation.settled) return falls(it, explanation);
+  if (!earns_its_words(it, explanation)) return false;
   // A norm makes factors and offsets of its own of what comes in, but not one for each feature.
   if (is_norm(it.site.role) && &diagnosis == &diagnoses::norm_weight)
     return explanation.after <= kOwnWeight * it.before || has_own_size(it, explanation);
@@ -325,12 +337,12 @@ std::vector<uint64_t> blank_tokens(const Run& run, const Site& site) {
   const std::vector<const Site*> stream = added_to_stream(run, site);
   if ((site.inputs.empty() && stream.empty()) || !may_have_blanks(run, site)) return {};
   std::vector<bool> blank = blanks(run, site.views.b);
-  const auto drop = [&](const View& view) {
-    const std::vector<bool> other = blanks(run, view);
+  const auto drop = [&](const View& view, double share = 0) {
+    const std::vector<bool> other = blanks(run, view, share);
     for (std::size_t i = 0; i < std::min(blank.size(), other.size()); ++i)
       if (other[i]) blank[i] = false;
   };
-  drop(site.views.a);
+  drop(site.views.a, site.roundoff);  // Less than that vanishes beside the others: gates underflow.
   for (const std::size_t input : site.inputs) drop(run.sites[input].views.b);
   for (const Site* added : stream) drop(added->views.b);
   std::vector<uint64_t> tokens;
@@ -382,7 +394,6 @@ Explanation region_of(const Case& it, const std::vector<uint64_t>& tokens) {
     if (!std::ranges::binary_search(tokens, row)) outside += gap * gap;
   }
   result.after = it.norm_a > 0 ? std::sqrt(outside) / it.norm_a : 0;
-  result.confidence = 0.8;
   return result;
 }
 

@@ -353,8 +353,9 @@ TEST(MadeThere, AnOffsetBehindASmallerOne) {
 TEST(MadeThere, AnOffsetBehindAttentionThatIsNotThere) {
   for (const char* input : {"value", "post_attn"}) {
     OneStep step(input, "post_attn_pre_resid", 0.02);
-    each(OneStep::kWidth,
-         [](double x, uint64_t row, auto) { return x + 0.1 * std::sin(9.0 * row); })(step.in_b());
+    each(OneStep::kWidth, [](double x, uint64_t row, auto) {
+      return x + 0.1 * std::sin(9.0 * static_cast<double>(row));
+    })(step.in_b());
     each(OneStep::kWidth,
          [](double x, auto, uint64_t i) { return x + 0.5 * std::cos(double(i)); })(step.b());
     EXPECT_EQ(step.made(diagnoses::offset), std::string_view(input) == "post_attn") << input;

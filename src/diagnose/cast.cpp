@@ -93,7 +93,6 @@ Explanation explained_by_cast(const Case& it, const Format& format, bool truncat
   result.parameters = {{"dtype", std::string(format.name)},
                        {"rounding", std::string(truncate ? "truncate" : "nearest")}};
   result.settled = true;
-  result.confidence = as.exact ? 1 : 0.95;
   return result;
 }
 

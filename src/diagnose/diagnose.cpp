@@ -17,12 +17,14 @@
 #include "diagnose/finite_tokens.h"
 #include "diagnose/first_look.h"
 #include "diagnose/heads.h"
+#include "diagnose/hypotheses/confidence.h"
 #include "diagnose/hypotheses/explain_step.h"
 #include "diagnose/hypotheses/subset.h"
 #include "diagnose/linear_replay.h"
 #include "diagnose/lone.h"
 #include "diagnose/noise.h"
 #include "diagnose/norms.h"
+#include "diagnose/routing.h"
 #include "diagnose/size_apart.h"
 
 namespace tensordiff {
@@ -198,6 +200,7 @@ void blame_sums(Run& run) {
       const auto summed = [](const Step& step) { return step.side == 'b' && step.op == Op::sum; };
       if (!reduces_over_ranks(source.role) || std::ranges::none_of(source.views.steps, summed))
         continue;
+      if (source.bug()) continue;  // Not even the sum is A's value.
       source.verdict = Verdict::bug;
       source.created = !source.inputs.empty();
       source.reason = "its ranks add up to A's value, and the next step disagrees";
@@ -233,7 +236,8 @@ void explain_created(Run& run, const Asked& asked, Insight& insight) {
     const bool lost = site.is_lost() || std::ranges::any_of(site.inputs, [&](std::size_t input) {
                         return run.sites[input].is_lost();
                       });
-    if (!made_here && lost) continue;
+    // Behind a mistake, an expert gets other tokens.
+    if (!made_here && (lost || is_shared_by_experts(site))) continue;
     Wanted wanted;
     if (made_here && one_more(explained, kExplainedMax, site))
       wanted = [](const Diagnosis&) { return true; };
@@ -329,6 +333,7 @@ Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options, const 
   insight.judged = run.activations;
   if (!run.activations) {
     explain_pairs(run, asked, insight);
+    hypotheses::rate(insight.findings, false);
     return insight;
   }
   if (!run.weights.empty()) insight.weight_use = weight_use(run);
@@ -338,6 +343,7 @@ Insight diagnose(std::vector<Site> sites, const DiagnoseOptions& options, const 
   explain_created(run, asked, insight);
   explain_finite_tokens(run, asked, insight);
   explain_noise(run, asked, insight);
+  hypotheses::rate(insight.findings, true);
   for (const Site& site : run.sites)
     insight.outcomes.push_back({site.index, site.verdict, site.note});
   return insight;

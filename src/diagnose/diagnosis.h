@@ -44,7 +44,6 @@ struct Explanation {
   std::vector<Parameter> parameters;
   double after = 0;      // ‖b − T(a)‖ / ‖a‖
   bool settled = false;  // Its own evidence was judged already; `after` is no criterion.
-  double confidence = 0.95;
   std::optional<double> before = {};  // Where the error is not that against a.
   std::optional<Matrix> model = {};   // T(a); not a number where nothing is said. For the evidence.
 };

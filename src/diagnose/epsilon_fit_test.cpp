@@ -36,8 +36,10 @@ Values normed(const Values& x, const Norm& norm) {
 // Tokens of many sizes, with a mean that is not 0.
 Values stream() {
   Values x = random_values(kTokens * kWidth, 3);
-  for (uint64_t i = 0; i < x.size(); ++i)
-    x[i] = (x[i] + 0.5) * std::exp(0.15 * static_cast<double>(i / kWidth) - 3);
+  for (uint64_t i = 0; i < x.size(); ++i) {
+    const uint64_t token = i / kWidth;
+    x[i] = (x[i] + 0.5) * std::exp(0.15 * static_cast<double>(token) - 3);
+  }
   return x;
 }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include "diagnose/hypotheses/confidence.h"
 
 namespace tensordiff {
 namespace {
@@ -36,13 +36,6 @@ Name name_of(const Form& rule, const Form& fits) {
   return {"offset", "the values follow another function than in the others of its kind"};
 }
 
-// The posterior of the form that fits against that of the kind, as of two equally likely ones: with
-// n elements of Gaussian rest the likelihoods are (error)^-n.
-double posterior(double before, double after, double elements) {
-  if (after <= 0) return 1;
-  return 1 / (1 + std::exp(-elements * std::log(before / after)));
-}
-
 }  // namespace
 
 std::vector<Finding> explain_exceptions(const Conversion& conversion,
@@ -62,7 +55,7 @@ std::vector<Finding> explain_exceptions(const Conversion& conversion,
     Finding finding;
     finding.code = name.code;
     finding.pair = exception.pair;
-    finding.confidence = posterior(before, after, static_cast<double>(fitted->a.elements()));
+    finding.confidence = hypotheses::confidence_of(finding, hypotheses::Basis::conversion);
     finding.explanation = fmt::format("{} (its kind: {}; this one: {}){}{}", name.sentence,
                                       text_of(exception.rule), text_of(exception.fits),
                                       exception.reason.empty() ? "" : ": ", exception.reason);

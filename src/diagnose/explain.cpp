@@ -25,7 +25,6 @@ Finding finding_of(const Diagnosis& diagnosis, const Case& it, Explanation expla
   Finding finding;
   finding.code = diagnosis.code;
   finding.pair = it.site.index;
-  finding.confidence = explanation.confidence;
   finding.explanation = std::move(explanation.text);
   finding.parameters = std::move(explanation.parameters);
   finding.residual_before = explanation.before.value_or(it.before);

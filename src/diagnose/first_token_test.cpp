@@ -9,7 +9,7 @@
 namespace tensordiff {
 namespace {
 
-Site site(Shape shape, const std::vector<float>& a, const std::vector<float>& b) {
+Site site(const Shape& shape, const std::vector<float>& a, const std::vector<float>& b) {
   Site made;
   made.views.a = f32_view(shape, a);
   made.views.b = f32_view(shape, b);

@@ -235,7 +235,6 @@ Explanation explain_replay(const Case& it, const Samples& samples, const Replaye
   result.after = misfit(made, samples.out_b);
   result.settled =
       result.after <= noise_of(it, replayed) && result.after <= kImprovement * replayed.before;
-  result.confidence = 0.97;
   if (made.values.empty()) return result;
   result.model = like(it.b);
   std::ranges::fill(result.model->values, std::numeric_limits<double>::quiet_NaN());

@@ -258,6 +258,20 @@ TEST(Reduction, KnowsASumThatNobodyMade) {
   }
 }
 
+// Where not even their sum is A, the step itself is wrong: experts that were exchanged, say.
+TEST(Reduction, AWrongSumIsNoMissingSum) {
+  for (const DType dtype : kTypes) {
+    ToyMistakes mistakes;
+    mistakes.after["post_attn_pre_resid"] = [](Values& values) {
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] *= 0.3 + 0.4 * std::sin(double(i));
+    };
+    const Insight insight = diagnose(on_two_ranks(mistakes, "post_attn_pre_resid", dtype), {});
+    ASSERT_TRUE(insight.first);
+    for (const Finding& finding : insight.findings)
+      EXPECT_NE(finding.code == "reduction" ? text_of(finding, "cause") : "", "missing_all_reduce");
+  }
+}
+
 // Of more tokens than can be computed again, those that are the farthest off are.
 TEST(LinearReplay, SamplesTheTokensThatAreFarthestOff) {
   constexpr uint64_t kTokens = 400, kWidth = 8;

@@ -252,7 +252,20 @@ bool healed(const Site& site, const Before& before) {
 // The bits of fraction that the values of both sides need at each site.
 struct Bits {
   std::vector<int> a, b;
+  // In the middle of all sites, as the unit roundoff of the coarser side: that of the weights and
+  // tables, too, which are not dumped.
+  double of_run = 0;
 };
+
+double middle_roundoff(const Run& run, const std::vector<int>& bits, View AlignedPair::*side) {
+  std::vector<double> known;
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    if (bits[i] > 0) known.push_back(roundoff_of((run.sites[i].views.*side).dtype, bits[i]));
+  if (known.empty()) return 0;
+  const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+  std::ranges::nth_element(known, middle);
+  return *middle;
+}
 
 void measure(Run& run, std::size_t i, const Bits& bits) {
   Site& site = run.sites[i];
@@ -263,6 +276,9 @@ void measure(Run& run, std::size_t i, const Bits& bits) {
   for (const auto& [view, of_side] : {std::pair(&site.views.a, &bits.a), {&site.views.b, &bits.b}})
     if (is_float(view->dtype))
       site.roundoff = std::max(site.roundoff, roundoff_of(view->dtype, (*of_side)[i]));
+  // What no dumped step feeds comes of weights and tables, in the type of the run.
+  if (site.inputs.empty() && site.roundoff > 0)
+    site.roundoff = std::max(site.roundoff, bits.of_run);
   if (may_multiply(site)) site.roundoff = std::max(site.roundoff, run.product_roundoff);
   site.budget = steps_of(site.roundoff) * site.roundoff;
 }
@@ -311,6 +327,8 @@ void judge(Run& run) {
          {std::pair(&site.views.a, &bits.a), {&site.views.b, &bits.b}})
       if (is_float(view->dtype)) (*of_side)[i] = bits_needed(*view);
   });
+  bits.of_run = std::max(middle_roundoff(run, bits.a, &AlignedPair::a),
+                         middle_roundoff(run, bits.b, &AlignedPair::b));
   judge_by(bits, run);
   if (run.activations && !run.ends_only && find_asides(run)) {
     find_inputs(run.sites);

@@ -110,7 +110,8 @@ TEST(Noise, BlamesNoLayerForThoseThatAreLost) {
   for (uint64_t layer = 0; layer < shape.layers; ++layer) {
     made[layer].layer = layer;
     made[layer].after["post_mlp"] = [](Values& values) {
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] *= 1 + 0.06 * std::sin(17.0 * i);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] *= 1 + 0.06 * std::sin(17.0 * static_cast<double>(i));
     };
   }
   made[1].after["post_ln_pre_attn"] = [&](Values& values) {

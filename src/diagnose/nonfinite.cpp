@@ -86,7 +86,6 @@ std::optional<Explanation> examine(const Case& it) {
   }
   result.after = it.before;
   result.settled = true;
-  result.confidence = 1;
   return result;
 }
 

@@ -105,7 +105,6 @@ std::optional<Explanation> faint(const Case& it, Explanation result) {
       *shrink > 0 ? "smaller" : "larger");
   result.parameters = {{"factor", 1 + *shrink}};
   result.settled = true;
-  result.confidence = 0.8;
   return result;
 }
 

@@ -60,7 +60,6 @@ Explanation told(std::string text, double before, double after) {
   result.before = before;
   result.after = after;
   result.settled = true;
-  result.confidence = 0.9;
   return result;
 }
 

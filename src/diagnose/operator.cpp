@@ -13,32 +13,10 @@
 namespace tensordiff {
 namespace {
 
-std::string_view hint_for(Role role) {
-  switch (role) {
-    case Role::query:
-    case Role::key:
-    case Role::value:
-    case Role::fused_qkv:
-    case Role::attention_output:
-    case Role::gate:
-    case Role::up:
-    case Role::logits:
-      return "a projection: look at its weight (transposed, another layer's, another shard)";
-    case Role::activation:
-      return "an activation: look at which function it is (GELU by tanh or erf, SiLU)";
-    case Role::gated:
-    case Role::mlp_output:
-      return "the MLP: look at the activation, at gate and up swapped, at the weights";
-    case Role::attention_heads:
-      return "attention: look at the mask, the scale, the mapping of heads and the cache";
-    case Role::attention_norm:
-    case Role::mlp_norm:
-    case Role::branch_norm:
-    case Role::final_norm:
-      return "a norm: look at its kind, its weight and its epsilon";
-    default:
-      return "look at what this step computes";
-  }
+// What to do next. Which of its parts is wrong is a guess, and was wrong more often than right.
+std::string_view hint_for(const Run& run) {
+  return run.weights.empty() ? "--weights MODEL may tell what it does instead"
+                             : "--explain lists what was tried with the weights";
 }
 
 std::optional<Explanation> examine(const Case& it) {
@@ -49,13 +27,11 @@ std::optional<Explanation> examine(const Case& it) {
   result.settled = true;
   // Almost the same function, as GELU by tanh and by erf, or another altogether.
   const bool slight = it.before < 0.05;
-  result.confidence = 0.7;
   result.text = fmt::format(
       "the step itself computes something {} ({}): no transform of its output explains it; {}",
-      slight ? "slightly different" : "else", name_of(it.site.role), hint_for(it.site.role));
+      slight ? "slightly different" : "else", name_of(it.site.role), hint_for(it.run));
   result.parameters = {{"step", std::string(name_of(it.site.role))}};
   if (const auto step = learn_activation(it.run, it.site); step && !step->same) {
-    result.confidence = 0.95;
     result.text = fmt::format("B applies {}, A applies {}", step->of_b, step->of_a);
     result.parameters.push_back({"function_a", std::string(step->of_a)});
     result.parameters.push_back({"function_b", std::string(step->of_b)});

@@ -25,7 +25,6 @@ std::optional<Explanation> examine(const Case& it) {
   Explanation result;
   result.after = it.before;
   result.settled = true;
-  result.confidence = 0.95;
   result.text = fmt::format(
       "rounding: error {} is within the {} that the noise model allows here, and has no structure",
       human_number(it.site.error), human_number(it.site.budget));

@@ -124,7 +124,6 @@ std::optional<Explanation> examine(const Case& it) {
                          {"block", static_cast<double>(block)}};
     measure_model(it, std::move(model), result);
     result.settled = true;
-    result.confidence = 0.9;
     if (falls(it, result)) return result;
   }
   return std::nullopt;

@@ -43,11 +43,43 @@ std::optional<Explanation> same_shard(const Case& it) {
   return best;
 }
 
+// What b adds to each token, in the mean.
+std::vector<double> mean_shift(const Case& it) {
+  std::vector<double> shift(it.a.features);
+  for (uint64_t row = 0; row < it.a.rows(); ++row)
+    for (uint64_t i = 0; i < it.a.features; ++i)
+      shift[i] += (it.b.row(row)[i] - it.a.row(row)[i]) / static_cast<double>(it.a.rows());
+  return shift;
+}
+
+// The step by which the ranks of b are added up for comparing; null where they are not.
+const Step* sum_of_ranks(const Site& site) {
+  const auto sum = std::ranges::find_if(
+      site.views.steps, [](const Step& step) { return step.side == 'b' && step.op == Op::sum; });
+  return sum == site.views.steps.end() ? nullptr : &*sum;
+}
+
+// Whether the ranks of a step that all of them hold go on apart, since an earlier one was wrong
+// that should have added them up.
+bool apart_before(const Run& run, const Site& site) {
+  if (reduces_over_ranks(site.role)) return false;
+  return std::ranges::any_of(run.sites, [&](const Site& other) {
+    return other.index != site.index && other.bug() && other.created &&
+           reduces_over_ranks(other.role) && sum_of_ranks(other);
+  });
+}
+
 // The ranks of b add up to a, but nothing added them: see blame_sums() in diagnose.cpp.
 std::optional<Explanation> unsummed(const Case& it) {
-  const auto sum = std::ranges::find_if(
-      it.site.views.steps, [](const Step& step) { return step.side == 'b' && step.op == Op::sum; });
-  if (sum == it.site.views.steps.end() || !it.site.bug()) return std::nullopt;
+  const Step* sum = sum_of_ranks(it.site);
+  if (!sum || !it.site.bug()) return std::nullopt;
+  // Their sum is A, but for the bias that each of them added.
+  const std::vector<double> shift = mean_shift(it);
+  const Explanation without_bias = explained_by(
+      it, filled(it.a, [&](uint64_t row, uint64_t i) { return it.a.row(row)[i] + shift[i]; }));
+  if (!(std::min(it.site.error, without_bias.after) <= it.site.budget) &&
+      !apart_before(it.run, it.site))
+    return std::nullopt;
   Explanation result;
   result.text = fmt::format(
       "each of the {} ranks of B holds a part, and only their sum is A: the sum over ranks is "
@@ -80,10 +112,7 @@ std::optional<Explanation> bias_of_each_rank(const Case& it) {
       it.site.role == Role::mlp_output ? Projection::down : Projection::attention_output;
   const std::vector<double> bias = it.run.weights.bias(it.site.layer, projection, it.a.features);
   if (bias.empty()) return std::nullopt;
-  std::vector<double> shift(it.a.features);
-  for (uint64_t row = 0; row < it.a.rows(); ++row)
-    for (uint64_t i = 0; i < it.a.features; ++i)
-      shift[i] += (it.b.row(row)[i] - it.a.row(row)[i]) / static_cast<double>(it.a.rows());
+  const std::vector<double> shift = mean_shift(it);
   const double times = std::round(factor_between(bias, shift));
   if (times < 1) return std::nullopt;
   Explanation result = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {

@@ -94,7 +94,6 @@ Explanation confined_to(std::string_view noun, std::string where, std::vector<ui
   Explanation result;
   result.text = "the difference is confined to " + std::move(where);
   result.parameters = {{"axis", std::string(noun)}, {"slices", std::move(slices)}};
-  result.confidence = 0.9;
   return result;
 }
 
@@ -151,7 +150,6 @@ std::optional<Explanation> scattered(const Case& it) {
                             it.a.values.size(), part_text(it));
   if (where.size() > 32) where.resize(32);
   result.parameters = {{"axis", std::string("elements")}, {"positions", where}};
-  result.confidence = 0.8;
   return result;
 }
 

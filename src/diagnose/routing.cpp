@@ -79,8 +79,13 @@ std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double l
   return few && !one_run(tokens) ? tokens : std::vector<uint64_t>();
 }
 
+bool is_shared_by_experts(const Site& site) {
+  return site.a.place.expert < 0 && site.a.name.find(".experts.") != std::string::npos;
+}
+
 std::optional<double> left_as_sets(const Run& run, const Site& site, double limit) {
-  if (site.a.place.expert < 0 || !site.compared()) return std::nullopt;
+  const bool of_expert = site.a.place.expert >= 0 || is_shared_by_experts(site);
+  if (!of_expert || !site.compared()) return std::nullopt;
   const Result<Matrix> of_a = read_matrix(site.views.a, {}), of_b = read_matrix(site.views.b, {});
   if (!of_a.ok() || !of_b.ok() || !same_form(of_a.value(), of_b.value())) return std::nullopt;
   const Matrix &a = of_a.value(), &b = of_b.value();

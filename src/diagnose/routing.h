@@ -19,6 +19,10 @@ namespace tensordiff {
 // more than `limit` of a token; else none.
 std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double limit);
 
+// Whether a step is called by each expert of a layer, as their activation "mlp.experts.act_fn": its
+// one entry holds the tokens of the expert that called it last.
+bool is_shared_by_experts(const Site& site);
+
 // What is left of the error of an expert's step where its tokens are taken as a set; nothing where
 // it is no expert's, or too many tokens have no partner within a limit.
 std::optional<double> left_as_sets(const Run& run, const Site& site, double limit);

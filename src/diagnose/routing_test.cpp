@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "diagnose/toy_mistakes.h"
+#include "diagnose/toy_steps.h"
 
 namespace tensordiff {
 namespace {
@@ -62,7 +63,8 @@ TEST(Routing, KnowsTokensThatChangedPlaces) {
         return values.begin() + static_cast<int64_t>(i * width);
       };
       // Akin: the later one has a part of the earlier.
-      for (uint64_t i = 0; i < width; ++i) token(9)[i] = 0.5 * token(9)[i] + 0.5 * token(6)[i];
+      std::transform(token(9), token(10), token(6), token(9),
+                     [](double later, double earlier) { return 0.5 * later + 0.5 * earlier; });
       std::copy(token(9), token(9) + static_cast<int64_t>(width), token(6));
     };
     ToyMistakes right;
@@ -80,6 +82,20 @@ TEST(Routing, FindsNoTiesInFloat32) {
   EXPECT_TRUE(with_change(DType::f32, [](double x, uint64_t token, uint64_t i) {
                 return token == 6 ? rerouted(x, i) : x;
               }).first);
+}
+
+// The activation that all experts call has one entry, with the tokens of the last one.
+TEST(Routing, TakesTheTokensOfASharedActivationForASet) {
+  const Values in = random_values(16 * 24, 1), a = random_values(16 * 24, 2);
+  Values b(a);
+  std::rotate(b.begin(), b.begin() + 24, b.end());
+  const Values out = random_values(16 * 24, 3);
+  std::vector<Held> held = {{"model.layers.0.mlp.gate", in, in},
+                            {"model.layers.0.mlp.experts.act_fn", a, b},
+                            {"model.layers.0.mlp.experts", out, out}};
+  EXPECT_EQ(alarms(held), "");
+  for (double& value : held[1].b) value *= 2;
+  EXPECT_EQ(alarms(held), "model.layers.0.mlp.experts.act_fn ");
 }
 
 }  // namespace

@@ -100,7 +100,6 @@ std::optional<Explanation> fit_global(const Case& it) {
   if (it.site.role == Role::logits && factor > 0)
     result.text += fmt::format(": a temperature of {}", human_number(1 / factor));
   result.parameters = {{"factor", factor}};
-  result.confidence = 0.99;
   return result;
 }
 

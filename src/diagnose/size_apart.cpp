@@ -18,7 +18,6 @@ constexpr double kOfInputs = 0.25;     // And what comes in; an MLP multiplies t
 constexpr std::size_t kLayersMin = 3;
 constexpr std::size_t kTokensMin = 3;
 constexpr double kStandardErrors = 4;
-constexpr double kConfidence = 0.7;
 
 // The logarithm of how much larger b is.
 double growth_of(const Site& site) {
@@ -82,7 +81,6 @@ std::optional<Explanation> size_apart(const Case& it) {
   result.parameters = {{"factor", factor}};
   result.after = it.before;
   result.settled = true;
-  result.confidence = kConfidence;
   return result;
 }
 

@@ -24,7 +24,10 @@ Insight told(const std::vector<float>& a, const std::vector<float>& b) {
 TEST(SoftmaxShift, AConstantForEachTokenIsNoMistake) {
   const std::vector<float> a = noise(kTokens * kVocabulary, 1);
   std::vector<float> b = a;
-  for (std::size_t i = 0; i < b.size(); ++i) b[i] += static_cast<float>(i / kVocabulary);
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    const std::size_t token = i / kVocabulary;
+    b[i] += static_cast<float>(token);
+  }
   const Insight insight = told(a, b);
   ASSERT_EQ(insight.findings.size(), 1u);
   EXPECT_EQ(insight.findings[0].code, "softmax_shift");

@@ -21,7 +21,7 @@ inline uint64_t below(uint64_t end, std::mt19937& random) {
 
 // Changes each value by its row and column.
 inline auto each(uint64_t width, std::function<double(double, uint64_t, uint64_t)> change) {
-  return [width, change](Values& values) {
+  return [width, change = std::move(change)](Values& values) {
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = change(values[i], i / width, i % width);
   };
@@ -29,7 +29,7 @@ inline auto each(uint64_t width, std::function<double(double, uint64_t, uint64_t
 
 // Puts another element in each place of a matrix of this width.
 inline auto moved(uint64_t width, std::function<std::size_t(uint64_t, uint64_t)> source) {
-  return [width, source](Values& values) {
+  return [width, source = std::move(source)](Values& values) {
     const Values old = values;
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = old[source(i / width, i % width)];
   };

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -52,23 +53,14 @@ struct ToyMistakes {
 
 // A value as a type holds it.
 inline double as_stored(double value, DType dtype) {
-  if (dtype == DType::f16) return static_cast<double>(static_cast<_Float16>(value));
-  const auto single = static_cast<double>(static_cast<float>(value));
-  if (dtype == DType::f32 || single == 0 || !std::isfinite(single)) return single;
-  const double step = std::ldexp(1.0, std::ilogb(single) - 7);
-  return std::nearbyint(single / step) * step;
+  std::byte stored[sizeof(double)];
+  encode(dtype, &value, 1, stored);
+  return decode_one(dtype, stored);
 }
 
 inline View view_of(const Shape& shape, const Values& values, DType dtype) {
-  std::string bytes;
-  for (const double value : values) {
-    const auto single = static_cast<float>(as_stored(value, dtype));
-    const auto half = static_cast<_Float16>(single);
-    const char* from = reinterpret_cast<const char*>(&single);
-    if (dtype == DType::f32) bytes.append(from, 4);
-    if (dtype == DType::bf16) bytes.append(from + 2, 2);
-    if (dtype == DType::f16) bytes.append(reinterpret_cast<const char*>(&half), 2);
-  }
+  std::string bytes(stored_bytes(dtype, values.size()), '\0');
+  encode(dtype, values.data(), values.size(), reinterpret_cast<std::byte*>(bytes.data()));
   return contiguous_view(dtype, shape, ByteSource(bytes_of(bytes))).value();
 }
 
@@ -255,14 +247,15 @@ class ToyModel {
   }
 
   Values attended(const Values& q, const Values& k, const Values& v) const {
+    constexpr double kUnseen = -std::numeric_limits<double>::infinity();
     const uint64_t dim = shape_.dim, tokens = shape_.tokens;
     Values y(tokens * shape_.width());
     for (uint64_t head = 0; head < shape_.heads; ++head) {
       const uint64_t group = shape_.heads / shape_.kv_heads;
       const uint64_t kv = mistakes_.tiled ? head % shape_.kv_heads : head / group;
       for (uint64_t token = 0; token < tokens; ++token) {
-        Values weight(tokens, -INFINITY);
-        double sum = 0, most = -INFINITY;
+        Values weight(tokens, kUnseen);
+        double sum = 0, most = kUnseen;
         for (uint64_t other = 0; other < tokens; ++other) {
           if (!sees(token, other)) continue;
           double dot = 0;

@@ -74,6 +74,7 @@ class Passes {
   }
 
   const std::vector<Token>& tokens() const { return run_.tokens; }
+  const PassParts& parts() const { return run_.parts; }
 
   // "; they start at positions 0, 8 and 16", of one sequence and a few passes.
   std::string starts_text() const {
@@ -171,6 +172,7 @@ class Arranging {
     std::vector<Tensor> tensors = joined(items, passes);
     catalog_.tensors = std::move(tensors);
     catalog_.tokens = passes.tokens();
+    keep_passes(passes.parts(), catalog_);
     catalog_.layout = layout_.name;
     make_names_unique(catalog_);
     read_places(catalog_);

@@ -55,6 +55,10 @@ bool is_rope_module(std::string_view path) {
   return last == "rotary_emb" || last == "rope" || last == "rotary";
 }
 
+int64_t order_by_role(int64_t layer, Role role) {
+  return layer * static_cast<int64_t>(kRoles) + static_cast<int64_t>(role);
+}
+
 std::optional<int32_t> take_output(std::string_view& path) {
   const std::size_t dot = path.rfind('.');
   if (dot == std::string_view::npos || dot == 0) return std::nullopt;

@@ -25,6 +25,10 @@ RunFact fact_in(const Tensor& tensor, std::string_view path);
 // "model.norm.1" is the second output of model.norm: cuts the number off where it is one.
 std::optional<int32_t> take_output(std::string_view& path);
 
+// The order of a step where nothing but its name tells it: layer by layer, and in a layer as a
+// transformer computes. What stands before the layers has the layer -1.
+int64_t order_by_role(int64_t layer, Role role);
+
 // Whether a path is that of a module that computes or applies RoPE: "self_attn.rotary_emb".
 bool is_rope_module(std::string_view path);
 

@@ -85,17 +85,12 @@ bool recognises(const Catalog& catalog) {
   return count > 0 && 2 * count >= catalog.tensors.size();
 }
 
-// Layer by layer, and in a layer as a transformer computes.
-int64_t order_of(uint64_t layer, Role role) {
-  return static_cast<int64_t>(layer * kRoles + static_cast<std::size_t>(role));
-}
-
 void read_stack(const Tensor& tensor, const Kind& kind, const Record& of, Dump& dump) {
   for (uint64_t i = 0; i < kind.layers; ++i) {
     Record record = of;
     record.part = AxisIndex{0, i};
     record.path = fmt::format("layers.{}.{}", i, tensor.name);
-    record.order = order_of(i, kind.role);
+    record.order = order_by_role(static_cast<int64_t>(i), kind.role);
     dump.records.push_back(std::move(record));
   }
 }
@@ -118,7 +113,7 @@ Dump read(const Catalog& catalog) {
     }
     if (kind && !kind->stacked && layer) {
       record.path = fmt::format("layers.{}.{}", *layer, name);
-      record.order = order_of(static_cast<uint64_t>(*layer), kind->role);
+      record.order = order_by_role(*layer, kind->role);
     }
     dump.records.push_back(std::move(record));
   }

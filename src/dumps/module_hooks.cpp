@@ -10,7 +10,8 @@
 // behind it. Where most names have that, the module is what stands before; BERT has a few modules
 // that are called so.
 //
-// Several passes may lie in one dump, with the number of the pass in front of each name.
+// Several passes may lie in one dump, with the number of the pass in front of each name or behind
+// it.
 //
 // Modules of Megatron give (output, bias or None): a number 0 that has no 1 beside it is the output
 // of any module that is known by its path.
@@ -24,13 +25,6 @@
 
 namespace tensordiff {
 namespace {
-
-bool gives_tuples(std::string_view path) {
-  const Place place = read_place(path);
-  if (is_rope_module(path)) return true;
-  if (!place.known || place.parameter != Param::none || place.expert == Place::kAll) return false;
-  return place.step == Role::layer_output || place.step == Role::attention || is_norm(place.step);
-}
 
 // Takes ".output" or ".output.0" off; says which of several.
 bool take_output_word(std::string_view& path, std::optional<int32_t>& number) {

@@ -1,5 +1,5 @@
-// The number of a pass in front of names, where a dump has several passes in one: "step_3/…" of
-// files, "0.…" of a list.
+// The number of a pass in names, where a dump has several passes in one: "step_3/…" of files, "0.…"
+// of a list in front of them, "….mlp.0" behind them, of hooks that append to a list of each module.
 
 #pragma once
 
@@ -16,6 +16,9 @@ struct PassName {
   std::string rest;
 };
 
+// Whether a module of this path may give several tensors at once.
+bool gives_tuples(std::string_view path);
+
 class PassNames {
  public:
   explicit PassNames(const Catalog& catalog);
@@ -26,7 +29,7 @@ class PassNames {
   PassName read(std::string_view name) const;
 
  private:
-  enum class Form : uint8_t { none, word, number };
+  enum class Form : uint8_t { none, word, number, behind };
   static std::optional<PassName> read(std::string_view name, Form form);
 
   Form form_ = Form::none;

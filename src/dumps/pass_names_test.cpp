@@ -35,6 +35,22 @@ TEST(PassNames, AreMarkedByAWord) {
 TEST(PassNames, AreTheNumbersOfAList) {
   EXPECT_EQ(read({"0.layers.0.mlp", "0.layers.1.mlp", "1.layers.0.mlp", "1.layers.1.mlp"}),
             "1 layers.1.mlp");
+  EXPECT_EQ(read({"0.layers.0.mlp", "0.layers.1.mlp"}), "0 layers.1.mlp");  // Of one pass.
+}
+
+// {path: [output of each pass]}, where a module may give a tuple in each.
+TEST(PassNames, StandBehindTheNamesWhereHooksAppend) {
+  EXPECT_EQ(read({"layers.0.mlp.up_proj.0", "layers.0.mlp.up_proj.1", "layers.1.mlp.up_proj.0",
+                  "layers.1.mlp.up_proj.1"}),
+            "1 layers.1.mlp.up_proj");
+  EXPECT_EQ(read({"layers.0.mlp.up_proj.0", "layers.0.mlp.up_proj.1", "layers.0.self_attn.0.0",
+                  "layers.0.self_attn.1.0"}),
+            "1 layers.0.self_attn.0");
+  // The two tensors of a layer, the parts of a Sequential, lists over layers.
+  EXPECT_EQ(read({"layers.0.0", "layers.0.1", "layers.1.0", "layers.1.1"}), "none");
+  EXPECT_EQ(read({"layers.0.mlp.0", "layers.0.mlp.1", "layers.0.mlp.2", "layers.0.attn.0"}),
+            "none");
+  EXPECT_EQ(read({"resid.0", "resid.1", "mlp_out.0", "mlp_out.1"}), "none");
 }
 
 TEST(PassNames, AreNoNumbersOfOtherThings) {

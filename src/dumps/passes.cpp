@@ -1,6 +1,7 @@
 #include "dumps/passes.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -76,6 +77,7 @@ struct Sequence {
   int32_t pass = 0;   // That continued it last.
   bool told = false;  // Positions were dumped.
   std::vector<std::pair<Token, TokenRow>> tokens;
+  PassParts parts = {};
 };
 
 // One pass, and how many tokens it has.
@@ -91,6 +93,8 @@ class Joining {
  public:
   // The passes of one step: several where processes share its tokens.
   void add(const std::vector<Tokens>& step) {
+    if (step.empty()) return;
+    ++steps_;
     std::vector<std::pair<Tokens, Run>> runs;
     for (const Tokens& tokens : step)
       for (const Run& run : runs_of(*tokens.facts, tokens.count)) runs.emplace_back(tokens, run);
@@ -98,6 +102,8 @@ class Joining {
       std::ranges::stable_sort(runs, {}, [](const auto& each) { return each.second.position; });
     for (const auto& [tokens, run] : runs) {
       Sequence& sequence = continued(run, tokens.pass, tokens.told());
+      const int64_t start = std::min<int64_t>(sequence.next, INT32_MAX);
+      sequence.parts.push_back({.position = static_cast<int32_t>(start), .pass = step[0].pass});
       for (uint64_t i = 0; i < run.count; ++i) {
         const uint64_t row = run.first + i;
         Token token{0, static_cast<int32_t>(std::min<int64_t>(sequence.next++, INT32_MAX)), -1};
@@ -109,12 +115,18 @@ class Joining {
   }
 
   void write(RunTokens& out) const {
-    for (std::size_t i = 0; i < sequences_.size(); ++i)
+    for (std::size_t i = 0; i < sequences_.size(); ++i) {
+      for (PassPart part : sequences_[i].parts) {
+        part.sequence = static_cast<int32_t>(i);
+        part.placed = sequences_[i].told || steps_ == 1;
+        out.parts.push_back(part);
+      }
       for (auto [token, row] : sequences_[i].tokens) {
         token.sequence = static_cast<int32_t>(i);
         out.tokens.push_back(token);
         out.rows.push_back(row);
       }
+    }
   }
 
  private:
@@ -127,11 +139,12 @@ class Joining {
             (!best || sequence.pass > best->pass))
           best = &sequence;
     if (best) return *best;
-    sequences_.push_back({run.position, pass, told, {}});
+    sequences_.push_back({run.position, pass, told, {}, {}});
     return sequences_.back();
   }
 
   std::vector<Sequence> sequences_;
+  std::size_t steps_ = 0;
 };
 
 }  // namespace
@@ -153,6 +166,23 @@ RunTokens tokens_of(const std::map<int32_t, PassFacts>& passes) {
   joining.add(step);
   joining.write(result);
   return result;
+}
+
+void keep_passes(const PassParts& parts, Catalog& catalog) {
+  std::string bytes(parts.size() * sizeof(PassPart), '\0');
+  if (!parts.empty()) std::memcpy(bytes.data(), parts.data(), bytes.size());
+  catalog.documents.push_back({"", ByteSource(bytes_of(std::move(bytes)))});
+}
+
+PassParts passes_in(const Catalog& catalog) {
+  const auto kept = std::ranges::find(catalog.documents, "", &Document::path);
+  if (kept == catalog.documents.end()) return {};
+  const Result<Bytes> bytes = kept->source.open();
+  if (!bytes.ok()) return {};
+  PassParts parts(bytes.value().size() / sizeof(PassPart));
+  if (!parts.empty())
+    std::memcpy(parts.data(), bytes.value().view.data(), parts.size() * sizeof(PassPart));
+  return parts;
 }
 
 void take_share(PassFacts& facts) {

@@ -15,10 +15,24 @@ struct TokenRow {
   uint64_t row = 0;
 };
 
+// The tokens of a sequence from one position on, up to the next such part, were computed in one
+// pass: a chunk of a prompt, or a step of decoding.
+struct PassPart {
+  int32_t sequence = 0, position = 0;
+  int32_t pass = 0;
+  bool placed = true;  // Sequence and position were told, and not only the pass.
+};
+using PassParts = std::vector<PassPart>;
+
+// Keeps them with the dump, as a document without a path, which no file is; and finds them there.
+void keep_passes(const PassParts& parts, Catalog& catalog);
+PassParts passes_in(const Catalog& catalog);
+
 struct RunTokens {
   std::vector<Token> tokens;                       // Sequence by sequence, by position.
   std::vector<TokenRow> rows;                      // Where each of them stands.
   std::map<int32_t, uint64_t> tokens_of, rows_of;  // By pass: those told, and rows of tensors.
+  PassParts parts;                                 // Sequence by sequence, by position.
 };
 
 // What one pass tells of its tokens; lists that were not dumped are empty.

@@ -53,11 +53,10 @@ Dump read(const Catalog& catalog) {
       record.fact = fact_of(tensor, name->tensor);
     }
     const Place place = read_place(record.path);
-    const int64_t roles = static_cast<int64_t>(kRoles);
     const int64_t layer = place.layer >= 0                     ? place.layer
                           : place.step <= Role::embedding_norm ? -1
                                                                : INT32_MAX;
-    record.order = layer * roles + static_cast<int64_t>(place.step);
+    record.order = order_by_role(layer, place.step);
     dump.records.push_back(std::move(record));
   }
   return dump;

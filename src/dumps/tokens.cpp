@@ -9,66 +9,15 @@
 #include <fmt/format.h>
 
 #include "align/view.h"
+#include "dumps/token_grid.h"
 #include "tensor/reader.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kPairsMax = 1 << 24;  // Of rows of both sides: a second or so.
-constexpr uint64_t kFeaturesRead = 64;   // Of an embedding: enough to tell tokens apart.
-constexpr double kSameToken = 0.02;      // Of its size: bf16 rounds by 0.004 at most.
+constexpr uint64_t kFeaturesRead = 64;  // Of an embedding: enough to tell tokens apart.
+constexpr double kSameToken = 0.02;     // Of its size: bf16 rounds by 0.004 at most.
 constexpr std::size_t kRunsMax = 100'000;
-
-// How the tokens lie in the tensors of a side: [batch, length, …], or [tokens, …].
-struct Grid {
-  uint64_t batch = 1, length = 0;
-  bool packed = true;
-  const Tensor* embedding = nullptr;
-
-  uint64_t tokens() const { return batch * length; }
-};
-
-// Whether it is a dump of a run, and no file with some embedding.
-bool has_layers(const Catalog& catalog) {
-  return std::ranges::any_of(catalog.tensors, [](const Tensor& tensor) {
-    const Place& place = tensor.place;
-    return place.known && place.layer >= 0 && place.parameter == Param::none;
-  });
-}
-
-// What tells tokens apart: the embedding, which is the input of the first layer, or else what that
-// layer makes of each token by itself.
-enum class Key : uint8_t { stream, norm, value };
-
-bool is_key(const Place& place, Key key) {
-  if (place.step == Role::embedding) return key == Key::stream;
-  if (place.layer != 0 || !place.known) return false;
-  return place.step == (key == Key::stream ? Role::layer_input
-                        : key == Key::norm ? Role::attention_norm
-                                           : Role::value);
-}
-
-std::optional<Grid> grid_of(const Catalog& catalog, Key key) {
-  Grid grid;
-  for (const Tensor& tensor : catalog.tensors) {
-    const bool is_result = tensor.place.parameter == Param::none && tensor.fault.empty();
-    if (!is_key(tensor.place, key) || !is_result || tensor.tokens) continue;
-    const Shape& shape = tensor.view.shape;
-    if (shape.size() != 2 && shape.size() != 3) continue;
-    // All ranks have all of it, or there is no telling.
-    const auto same_shape = [&](const View& shard) { return shard.shape == shape; };
-    if (!std::ranges::all_of(tensor.shards, same_shape)) continue;
-    grid.embedding = &tensor;
-    grid.packed = shape.size() == 2;
-    grid.batch = grid.packed ? 1 : shape[0];
-    grid.length = grid.packed ? shape[0] : shape[1];
-    break;
-  }
-  if (!grid.embedding || !has_layers(catalog)) return std::nullopt;
-  const bool told = !catalog.tokens.empty();
-  if (told && grid.packed && catalog.tokens.size() != grid.length) return std::nullopt;
-  return grid;
-}
 
 // What tells the tokens of a side apart, a row for each.
 struct Keys {
@@ -80,7 +29,7 @@ struct Keys {
   }
 };
 
-std::optional<Keys> ids_of(const Catalog& catalog, const Grid& grid) {
+std::optional<Keys> ids_of(const Catalog& catalog, const TokenGrid& grid) {
   Keys keys{{}, 1};
   if (catalog.tokens.size() != grid.tokens()) return std::nullopt;
   for (const Token& token : catalog.tokens) {
@@ -90,7 +39,7 @@ std::optional<Keys> ids_of(const Catalog& catalog, const Grid& grid) {
   return keys;
 }
 
-std::optional<Keys> embeddings_of(const Grid& grid, uint64_t width) {
+std::optional<Keys> embeddings_of(const TokenGrid& grid, uint64_t width) {
   const View& view = grid.embedding->view;
   const Result<Reader> reader = Reader::open(view);
   if (!reader.ok() || is_complex(view.dtype)) return std::nullopt;
@@ -121,7 +70,7 @@ struct Run {
 };
 
 // Whether a row starts another sequence than the one before it.
-std::vector<char> starts_of(const Catalog& catalog, const Grid& grid) {
+std::vector<char> starts_of(const Catalog& catalog, const TokenGrid& grid) {
   std::vector<char> starts(grid.tokens());
   for (uint64_t i = 0; i < starts.size(); ++i) {
     starts[i] = i % grid.length == 0;
@@ -192,30 +141,21 @@ View picked(const View& view, const std::vector<Piece>& pieces) {
   return parts.size() == 1 ? std::move(parts[0]) : concatenated(parts, 0);
 }
 
-// The tensor with tokens first, all in one row; nothing where it has none.
-std::optional<View> by_tokens(const View& view, const Grid& grid) {
-  const Shape& shape = view.shape;
-  if (grid.packed)
-    return !shape.empty() && shape[0] == grid.length ? std::optional(view) : std::nullopt;
-  // Routers and experts see the tokens of all sequences in one row.
-  if (shape.size() == 2 && shape[0] == grid.tokens() && grid.batch > 1) return view;
-  View source = view;
-  const bool heads_first = shape.size() == 4 && shape[0] == grid.batch && shape[2] == grid.length &&
-                           shape[1] != grid.length && shape[3] != grid.length;
-  if (heads_first) source = permuted(view, std::vector<uint64_t>{0, 2, 1, 3});
-  if (source.shape.size() < 3 || source.shape[0] != grid.batch || source.shape[1] != grid.length)
-    return std::nullopt;
-  std::vector<View> rows;
-  for (uint64_t i = 0; i < grid.batch; ++i) rows.push_back(squeezed(narrowed(source, 0, i, 1), 0));
-  return rows.size() == 1 ? std::move(rows[0]) : concatenated(rows, 0);
-}
-
 using Indexes = std::vector<uint64_t>;
+
+void count_from_first(std::vector<Token>& tokens) {
+  std::map<int32_t, int32_t> first;  // By sequence.
+  for (const Token& token : tokens) {
+    const auto at = first.emplace(token.sequence, token.position).first;
+    at->second = std::min(at->second, token.position);
+  }
+  for (Token& token : tokens) token.position -= first[token.sequence];
+}
 
 // Gives a side the rows of the runs only.
 class Selecting {
  public:
-  Selecting(const Grid& grid, const std::vector<Run>& runs, uint64_t Run::*side)
+  Selecting(const TokenGrid& grid, const std::vector<Run>& runs, uint64_t Run::*side)
       : grid_(grid), number_(grid.tokens(), kNone) {
     for (const Run& run : runs) {
       pieces_.push_back({run.*side, run.count});
@@ -231,10 +171,14 @@ class Selecting {
     // Of a pass that the other side does not have.
     std::erase_if(catalog.tensors,
                   [](const Tensor& tensor) { return tensor.tokens && tensor.tokens->empty(); });
+    const bool by_shape = catalog.tokens.empty();
+    if (by_shape) catalog.tokens = tokens_in(grid_);
     if (catalog.tokens.size() != number_.size()) return catalog.tokens.clear();
     std::vector<Token> tokens;
     for (const Piece& piece : pieces_)
       for (uint64_t i = 0; i < piece.count; ++i) tokens.push_back(catalog.tokens[piece.first + i]);
+    // What stands before the first token of a padded sequence is padding, too.
+    if (by_shape) count_from_first(tokens);
     catalog.tokens = std::move(tokens);
   }
 
@@ -278,14 +222,14 @@ class Selecting {
     tensor.tokens = all ? nullptr : std::make_shared<const Indexes>(std::move(tokens));
   }
 
-  const Grid& grid_;
+  const TokenGrid& grid_;
   std::vector<uint64_t> number_;
   std::vector<Piece> pieces_;
   uint64_t count_ = 0;
 };
 
-std::optional<std::vector<Run>> runs_between(const Catalog& a, const Grid& grid_a, const Catalog& b,
-                                             const Grid& grid_b) {
+std::optional<std::vector<Run>> runs_between(const Catalog& a, const TokenGrid& grid_a,
+                                             const Catalog& b, const TokenGrid& grid_b) {
   const uint64_t features = grid_a.embedding->view.shape.back();
   std::optional<Keys> keys_a = ids_of(a, grid_a), keys_b = ids_of(b, grid_b);
   if (!keys_a || !keys_b) {
@@ -331,7 +275,7 @@ std::optional<std::vector<View>> only(const std::vector<View>& views, const Tens
 }
 
 // Whether most results of a side have the tokens of a grid: one odd tensor tells nothing of others.
-bool is_shared(const Catalog& catalog, const Grid& grid) {
+bool is_shared(const Catalog& catalog, const TokenGrid& grid) {
   if (grid.tokens() == 0) return false;
   std::size_t all = 0, fit = 0;
   for (const Tensor& tensor : catalog.tensors) {
@@ -345,17 +289,17 @@ bool is_shared(const Catalog& catalog, const Grid& grid) {
 }  // namespace
 
 void line_up_tokens(Catalog& a, Catalog& b, std::vector<std::string>& notes) {
-  std::optional<Grid> grid_a, grid_b;
-  for (const Key key : {Key::stream, Key::norm, Key::value}) {
+  std::optional<TokenGrid> grid_a, grid_b;
+  for (const TokenKey key : {TokenKey::stream, TokenKey::norm, TokenKey::value}) {
     grid_a = grid_of(a, key), grid_b = grid_of(b, key);
     if (!grid_a || !grid_b) continue;
-    if (key != Key::stream && !(is_shared(a, *grid_a) && is_shared(b, *grid_b))) return;
+    if (key != TokenKey::stream && !(is_shared(a, *grid_a) && is_shared(b, *grid_b))) return;
     break;
   }
   if (!grid_a || !grid_b) return;
   const uint64_t tokens_a = grid_a->tokens(), tokens_b = grid_b->tokens();
   if (tokens_a == tokens_b || tokens_a == 0 || tokens_b == 0) return;
-  if (tokens_a > kPairsMax / tokens_b) return;
+  if (tokens_a > kTokenPairsMax / tokens_b) return;
   const std::optional<std::vector<Run>> runs = runs_between(a, *grid_a, b, *grid_b);
   if (!runs) return;
   uint64_t common = 0;

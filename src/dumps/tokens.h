@@ -15,6 +15,18 @@ namespace tensordiff {
 // order of both. Dumps of the same tokens stay as they are. Says what was left out.
 void line_up_tokens(Catalog& a, Catalog& b, std::vector<std::string>& notes);
 
+// A token, and the pass that computed it.
+struct RunToken {
+  int32_t sequence = 0, position = 0;
+  int32_t pass = 0;
+  bool placed = true;  // Sequence and position are known, and not only the pass.
+};
+
+// What is known of the tokens that both have, in the order in which they are compared: from the
+// side that tells them, from the shapes of its tensors, and the passes of the side that has
+// several. Empty where neither is known to have tokens.
+std::vector<RunToken> common_tokens(const Catalog& a, const Catalog& b);
+
 // What the ranks of both sides hold of one pair.
 struct TokenViews {
   std::vector<View> a, b;

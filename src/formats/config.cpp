@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/remote_files.h"
 #include "base/text.h"
 #include "formats/shards.h"
 
@@ -68,6 +69,15 @@ bool is_indexed(const fs::path& file) {
 }
 
 }  // namespace
+
+std::optional<std::string> remote_companion(const std::string& input, bool folder,
+                                            std::string_view file) {
+  if (folder) return remote_child(input, file);
+  const std::string stem = fs::path(shown_input(input)).stem().string();
+  const bool belongs = is_shard_index(shown_input(input)) || model_of_shard(stem) ||
+                       std::ranges::find(kStems, stem) != std::end(kStems);
+  return belongs ? std::optional(remote_child(remote_parent(input), file)) : std::nullopt;
+}
 
 std::optional<std::string> companion(const std::string& input, std::string_view file) {
   std::error_code fault;

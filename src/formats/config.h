@@ -21,6 +21,10 @@ inline constexpr std::string_view kConfigPrefix = "config.json: ";
 // trainers give to the model that they save together with it.
 std::optional<std::string> companion(const std::string& input, std::string_view file);
 
+// The same for an input on another machine, whether or not there is such a file.
+std::optional<std::string> remote_companion(const std::string& input, bool folder,
+                                            std::string_view file);
+
 // All settings of a JSON object as text, nested keys joined with dots.
 std::vector<Metadata> settings_in(const Json& json);
 

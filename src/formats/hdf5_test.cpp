@@ -129,5 +129,17 @@ TEST(Hdf5Library, IsNotOurs) {
   set_sandbox_program(test_files::program());
 }
 
+TEST(Hdf5Library, HasAnOptionForMoreTime) {
+  set_sandbox_program("/usr/bin/yes");  // Never ends, and never answers.
+  OpenOptions options;
+  options.limits.hdf5_seconds_max = 1;
+  const Result<Catalog> catalog = open_model(hdf5_data("small.h5").string(), options);
+  set_sandbox_program(test_files::program());
+  ASSERT_FALSE(catalog.ok());
+  EXPECT_NE(catalog.error().message().find("it took longer than 1 s"), std::string::npos);
+  EXPECT_NE(catalog.error().message().find("hdf5-seconds"), std::string::npos)
+      << catalog.error().message();
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -19,6 +19,8 @@ struct Operator {
 };
 constexpr Operator kOperators[] = {
     {"MatMul", "weight weight"},
+    {"MatMulInteger", "- weight"},  // As ONNX Runtime quantizes: the levels of the weight.
+    {"ConvInteger", "- weight"},
     {"Gemm", "- weight bias"},
     {"Conv", "- weight bias"},
     {"ConvTranspose", "- weight bias"},

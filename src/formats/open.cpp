@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/byte_owner.h"
+#include "base/parallel.h"
+#include "base/remote_files.h"
 #include "base/text.h"
 #include "formats/archive.h"
 #include "formats/config.h"
@@ -93,6 +96,11 @@ Result<Catalog> open_split(const fs::path& path, const PartName& part, const Ope
 void look_for_others(const fs::path& path, const PartName& part, const Roots& roots,
                      Catalog& catalog) {
   std::vector<std::string> there;
+  if (is_remote(path.string())) {  // A request for each, only to say so.
+    catalog.problems.push_back(
+        {"", fmt::format("one of {} shards; the others are not read", part.count), Severity::note});
+    return;
+  }
   for (uint64_t i = 0; i <= part.count; ++i)
     if (roots.look((path.parent_path() / part.other(i)).string()).ok())
       there.push_back(part.other(i));
@@ -104,14 +112,18 @@ void look_for_others(const fs::path& path, const PartName& part, const Roots& ro
 
 Result<Catalog> open_file(const std::string& path, const OpenOptions& options) {
   const Bytes file = TRY(options.roots.map(path));
-  const std::optional<PartName> part = part_name(fs::path(path).filename().string());
+  const std::optional<PartName> part = part_name(fs::path(shown_input(path)).filename().string());
   if (options.format.empty() && part && formats::gguf.recognises(file))
     return open_split(path, *part, options);
   TRY(check_size(file.size(), options.limits));
-  if (const Result<const Format*> format = detect(file); options.format.empty() && !format.ok())
+  const Result<const Format*> format = detect(file);
+  if (!file.intact()) return Error("{}", damage_of(file));
+  if (options.format.empty() && !format.ok())
     return Error("{}; the formats are: {}", format.error().message(), format_names());
-  const fs::path folder = fs::path(path).parent_path();
-  const Input input{path, ByteSource(file), options.limits, 0, siblings_in(folder, options.roots)};
+  const fs::path folder =
+      is_remote(path) ? fs::path(remote_parent(path)) : fs::path(path).parent_path();
+  const Input input{shown_input(path), ByteSource(file), options.limits, 0,
+                    siblings_in(folder, options.roots)};
   Catalog catalog = TRY(open_input(input, options.format));
   if (part) look_for_others(path, *part, options.roots, catalog);
   return catalog;
@@ -125,13 +137,51 @@ Result<Catalog> open_folder(const std::string& path, const OpenOptions& options)
   return catalog;
 }
 
+// The shards of an index whose folder cannot be listed. What is not there is told by the index.
+Result<Archive> named_shards(const std::string& folder, const ShardIndex& index,
+                             const OpenOptions& options) {
+  if (index.shards.size() > options.limits.members_max)
+    return limit_hit("members", fmt::format("more than {} files", options.limits.members_max));
+  const std::vector<std::string> names(index.shards.begin(), index.shards.end());
+  std::vector<Result<Bytes>> shards(names.size(), Error("cancelled"));
+  for_each_index(names.size(),
+                 [&](std::size_t i) { shards[i] = options.roots.map_beneath(folder, names[i]); });
+  Archive archive;
+  uint64_t bytes = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!shards[i].ok()) {
+      archive.problems.push_back({names[i], shards[i].error().message()});
+      continue;
+    }
+    bytes += shards[i].value().size();
+    archive.files.push_back({names[i], ByteSource(std::move(shards[i]).value())});
+  }
+  TRY(check_size(bytes, options.limits));
+  return archive;
+}
+
+bool can_be_listed(const std::string& folder) {
+  const Result<const RemoteFiles*> files = remote_files();
+  return !is_remote(folder) || !files.ok() || files.value()->lists(folder);
+}
+
 // The user named an index: only the shards it speaks of, not all of its folder.
 Result<Catalog> open_index(const std::string& path, const OpenOptions& options) {
   const Bytes file = TRY(options.roots.map(path));
-  const std::string name = fs::path(path).filename().string();
-  const ShardIndex index = TRY(ShardIndex::parse(name, as_text(file.view)));
-  const fs::path folder = fs::path(path).parent_path();
-  Archive archive = TRY(walk_folder(folder.empty() ? "." : folder.string(), options));
+  const std::string name = fs::path(shown_input(path)).filename().string();
+  Result<ShardIndex> parsed = ShardIndex::parse(name, as_text(file.view));
+  if (!file.intact()) return Error("{}", damage_of(file));
+  const ShardIndex index = TRY(std::move(parsed));
+  std::string folder =
+      is_remote(path) ? remote_parent(path) : fs::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  Archive archive;
+  if (can_be_listed(folder)) {
+    archive = TRY(walk_folder(folder, options));
+  } else {
+    archive = TRY(named_shards(folder, index, options));
+    archive.files.push_back({name, ByteSource(file)});
+  }
   std::erase_if(archive.files, [&](const ArchiveFile& other) {
     return other.path != name && !index.shards.contains(other.path);
   });
@@ -161,7 +211,8 @@ Result<Archive> walk_folder(const std::string& folder, const OpenOptions& option
   const uint64_t most = options.limits.members_max;
   const auto roots = std::make_shared<const Roots>(options.roots);
   TRY(roots->walk(folder, [&](Roots::Entry entry) {
-    std::string path = (fs::path(folder) / entry.name).string();
+    std::string path = is_remote(folder) ? remote_child(folder, entry.name)
+                                         : (fs::path(folder) / entry.name).string();
     bytes += entry.bytes;
     archive.files.push_back(
         {std::move(entry.name),
@@ -177,29 +228,36 @@ Result<Archive> walk_folder(const std::string& folder, const OpenOptions& option
 
 Result<Catalog> open_input(const Input& input, std::string_view name) {
   const Bytes file = TRY(input.source.open());
-  const Format* format = TRY(name.empty() ? detect(file) : format_named(name));
-  Catalog catalog = TRY(format->open(input));
+  const Result<const Format*> found = name.empty() ? detect(file) : format_named(name);
+  if (!file.intact()) return Error("{}", damage_of(file));  // Not what its lack was taken for.
+  const Format* format = TRY(Result<const Format*>(found));
+  Result<Catalog> opened = format->open(input);
+  if (!file.intact()) return Error("{}", damage_of(file));
+  Catalog catalog = TRY(std::move(opened));
   if (catalog.format.empty()) catalog.format = format->name;
   if (name.empty() && is_also_zip(file))
     catalog.problems.push_back(
         {"", fmt::format("ambiguous: it starts as {} and ends as zip; read as {}", format->name,
                          format->name)});
-  if (!file.intact()) return Error("the file was cut short while it was read");
+  if (!file.intact()) return Error("{}", damage_of(file));
   return catalog;
 }
 
 Result<Catalog> open_model(const std::string& path, const OpenOptions& options) {
   if (path == "-") return Error("reading from standard input is not supported");
+  const std::string shown = shown_input(path);
   const Result<Roots::Entry> found = options.roots.look(path);
-  if (!found.ok()) return Error("{}: {}", printable(path), found.error().message());
+  if (!found.ok()) return Error("{}: {}", printable(shown), found.error().message());
   const bool is_folder = found.value().folder;
-  Result<Catalog> catalog = is_folder              ? open_folder(path, options)
-                            : is_shard_index(path) ? open_index(path, options)
-                                                   : open_file(path, options);
-  if (!catalog.ok()) return std::move(catalog).error().in(printable(path));
-  catalog.value().path = path;
-  catalog.value().beside = [path, roots = options.roots](std::string_view name) -> Result<Bytes> {
-    const std::optional<std::string> place = companion(path, name);
+  Result<Catalog> catalog = is_folder               ? open_folder(path, options)
+                            : is_shard_index(shown) ? open_index(path, options)
+                                                    : open_file(path, options);
+  if (!catalog.ok()) return std::move(catalog).error().in(printable(shown));
+  catalog.value().path = shown;
+  catalog.value().beside = [path, is_folder,
+                            roots = options.roots](std::string_view name) -> Result<Bytes> {
+    const std::optional<std::string> place =
+        is_remote(path) ? remote_companion(path, is_folder, name) : companion(path, name);
     if (!place) return Error("{}: no such file belongs to the input", printable(name));
     return roots.map(*place);
   };

@@ -70,8 +70,8 @@ std::string zip(const std::vector<ZipFile>& files, std::string_view comment) {
                         u32(static_cast<uint32_t>(members.size())) + file.name;
     if (file.spoil) file.spoil(entry);
     directory += entry;
-    members += "PK\3\4" + u16(20) + common + u16(static_cast<uint16_t>(local_name.size())) +
-               u16(0) + local_name + file.data;
+    members += "PK\3\4" + u16(20) + common + u16(static_cast<uint16_t>(local_name.size()));
+    members += u16(0) + local_name + file.data;
   }
   const auto count = static_cast<uint16_t>(files.size());
   return members + directory + "PK\5\6" + u32(0) + u16(count) + u16(count) +

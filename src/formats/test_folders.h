@@ -59,7 +59,8 @@ inline void damage_everywhere(const Files& whole) {
       EXPECT_FALSE(reads(cut)) << cut[file].first << " cut to " << at;
       for (const char change : {'\x01', '\x80', '\xff'}) {
         Files changed = whole;
-        changed[file].second[at] ^= change;
+        char& byte = changed[file].second[at];
+        byte = static_cast<char>(byte ^ change);
         reads(changed);
       }
     }

@@ -234,7 +234,6 @@ std::optional<Finding> softmax_shift(const Rows& rows) {
   Finding finding;
   finding.code = "softmax_shift";
   finding.pair = rows.sequence;
-  finding.confidence = 1;
   finding.convention = true;
   finding.explanation = fmt::format(
       "a constant for each position, up to {}, is added to all logits: softmax does not see it",
@@ -322,7 +321,6 @@ std::vector<Finding> causes_of(const std::vector<SequencePair>& pairs, const Log
       (diff.ratio_error > kRatioErrorMax || masked ? kLeft : kLeftOfLittle) * before;
   if (!(best.left <= most)) return findings;
   best.finding.pair = sequence;
-  best.finding.confidence = 1 - best.left / before;
   best.finding.residual_before = before;
   best.finding.residual_after = best.left;
   findings.push_back(std::move(best.finding));

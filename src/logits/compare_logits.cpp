@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "diagnose/hypotheses/confidence.h"
 #include "logits/gates.h"
 #include "logits/line_up.h"
 
@@ -43,6 +44,8 @@ Result<LogitsComparison> compare_logits(const Catalog& a, const Catalog& b,
   comparison.findings = std::move(lined.findings);
   for (Finding& finding : causes_of(lined.pairs, comparison.diff))
     comparison.findings.push_back(std::move(finding));
+  for (Finding& finding : comparison.findings)
+    finding.confidence = hypotheses::confidence_of(finding, hypotheses::Basis::predictions);
   const ToleranceRule* rule = rules ? rules->find(comparison.names[0]) : nullptr;
   const bool gated = rule && gates_logits(*rule);
   if (gated) comparison.failed = failed_gates(*rule, comparison.diff);

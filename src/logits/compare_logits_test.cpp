@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "logits/line_up.h"
 #include "naming/naming.h"
@@ -21,7 +22,7 @@ Values logits(unsigned seed) {
   return values;
 }
 
-Catalog run_of(const Values& values, Shape shape = {kPositions, kWords}) {
+Catalog run_of(const Values& values, const Shape& shape = {kPositions, kWords}) {
   Catalog catalog;
   catalog.path = "run";
   catalog.tensors.push_back({"logits", f32_view(shape, values), ""});
@@ -56,13 +57,25 @@ float at(const Values& values, uint64_t t, uint64_t w) { return values[t * kWord
 TEST(Row, DivergesAsTheFormulaSays) {
   std::vector<double> p = {std::log(0.5), std::log(0.5)}, q = {std::log(0.25), std::log(0.75)};
   EXPECT_NEAR(divergence(p, q), 0.5 * std::log(2) + 0.5 * std::log(2.0 / 3), 1e-12);
-  std::vector<double> nothing = {-INFINITY, -INFINITY}, bad = {NAN, 1};
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  std::vector<double> nothing = {kNever, kNever}, bad = {std::nan(""), 1};
   EXPECT_FALSE(to_log_probs(nothing));
   EXPECT_FALSE(to_log_probs(bad));
   // A word that A rules out costs nothing, one that B rules out costs all.
-  const std::vector<double> certain = {0, -INFINITY};
+  const std::vector<double> certain = {0, kNever};
   EXPECT_EQ(divergence(certain, p), -std::log(0.5));
   EXPECT_TRUE(std::isinf(divergence(p, certain)));
+}
+
+TEST(Row, TellsTheMostLikelyWordOfEachSideAndByHowMuch) {
+  const std::vector<double> a = {std::log(0.2), std::log(0.7), std::log(0.1)};
+  const std::vector<double> b = {std::log(0.6), std::log(0.1), std::log(0.3)};
+  const PositionDiff diff = compare_position(a, b, std::nullopt);
+  EXPECT_EQ(diff.top_a, 1);
+  EXPECT_EQ(diff.top_b, 0);
+  EXPECT_FALSE(diff.same_top);
+  EXPECT_NEAR(diff.margin_a, std::log(0.7 / 0.2), 1e-12);
+  EXPECT_NEAR(diff.margin_b, std::log(0.6 / 0.3), 1e-12);
 }
 
 TEST(Logits, AreTheSameWhereTheyAre) {

@@ -187,7 +187,6 @@ class Fitting {
     Finding finding;
     finding.code = std::move(code);
     finding.pair = sequence;
-    finding.confidence = 1;  // It is what the sizes are, and not a guess.
     finding.explanation = std::move(text);
     finding.parameters = {{"words", static_cast<double>(words)}};
     lined_.findings.push_back(std::move(finding));

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "tensor/reader.h"
+#include "tensor/stored.h"
 
 namespace tensordiff {
 namespace {
@@ -88,7 +89,8 @@ Result<Measured> measure_logits(const SequencePair& pair) {
         compare_position(*x, *y, i < ids.size() ? std::optional(ids[i]) : std::nullopt);
   });
   if (called_off()) return Error("cancelled");
-  if (!a.intact() || !b.intact()) return Error("a file was cut short while it was read");
+  if (!a.intact()) return Error("A: {}", damage_of(a.view()));
+  if (!b.intact()) return Error("B: {}", damage_of(b.view()));
   measured.equal = std::ranges::find(equal, 0) == equal.end();
   return measured;
 }

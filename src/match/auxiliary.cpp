@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "match/checkpoint.h"
+#include "tensor/reader.h"
 
 namespace tensordiff {
 namespace {
@@ -98,6 +99,19 @@ std::string_view kind_by_type(const Tensor& tensor) {
   return {};
 }
 
+// As a mask of nothing does; weights that an exporter folded into constants are not alike.
+bool holds_one_value(const Tensor& tensor) {
+  constexpr uint64_t kReadMax = 1 << 16;  // A mask of 256 tokens.
+  const uint64_t count = tensor.elements();
+  if (count <= 1) return true;
+  if (count > kReadMax || !tensor.shards.empty()) return false;
+  const Result<Reader> reader = Reader::open(tensor.view);
+  if (!reader.ok()) return false;
+  std::vector<double> values(count);
+  reader.value().values(0, count, values.data());
+  return std::ranges::all_of(values, [&](double value) { return value == values[0]; });
+}
+
 // Exporters of graphs write each number of the code as a node of its own: "/layer.0/Constant_5".
 bool is_graph_number(const Tensor& tensor) {
   const std::string text = lower(tensor.pairing_name());
@@ -105,7 +119,7 @@ bool is_graph_number(const Tensor& tensor) {
     return part.starts_with("constant") &&
            part.substr(8).find_first_not_of("_0123456789") == std::string_view::npos;
   };
-  return tensor.elements() <= 1 && std::ranges::any_of(parts_of(text), is_constant);
+  return std::ranges::any_of(parts_of(text), is_constant) && holds_one_value(tensor);
 }
 
 std::string_view kind_of(const Tensor& tensor) {

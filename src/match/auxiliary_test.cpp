@@ -1,6 +1,7 @@
 #include "match/auxiliary.h"
 
 #include "match/test_catalogs.h"
+#include "tensor/test_views.h"
 
 namespace tensordiff {
 namespace {
@@ -32,7 +33,7 @@ TEST(Auxiliary, IsWhatIsNoWeight) {
       {"bert/pooler/dense/kernel/adam_m", DType::f32, {4, 4}, "optimizer state"},
       {"bn1.num_batches_tracked", DType::i64, {}, "counter"},
       {"/layer.0/attention/Constant_5/value", DType::f32, {1}, "graph constant"},
-      {"/layer.0/attention/Constant_6/value", DType::f32, {8, 8}, ""},
+      {"/layer.0/attention/Constant_6/value", DType::f32, {8, 8}, "graph constant"},
       {"logit_scale", DType::f32, {}, ""},
       {"decoder.version", DType::f32, {1}, "counter"},
       {"bert.embeddings.position_ids", DType::i64, {1, 8}, "position table"},
@@ -55,6 +56,14 @@ TEST(Auxiliary, IsWhatIsNoWeight) {
   };
   for (const auto& [name, dtype, shape, kind] : cases)
     EXPECT_EQ(kind_of(zeros(name, dtype, shape)), kind) << name;
+}
+
+// Exporters that fold weights write them as constants, too.
+TEST(Auxiliary, AGraphConstantOfManyValuesIsAWeight) {
+  const Tensor weight{"/layer.0/Constant_6/value", f32_view({4}, {1, 2, 3, 4}), ""};
+  EXPECT_EQ(kind_of(weight), "");
+  const Tensor fill{"/layer.0/Constant_6/value", f32_view({4}, {2, 2, 2, 2}), ""};
+  EXPECT_EQ(kind_of(fill), "graph constant");
 }
 
 TEST(Auxiliary, IsNothingInADump) {

@@ -4,6 +4,8 @@
 #include <set>
 #include <string_view>
 
+#include "match/flat_name.h"
+
 namespace tensordiff {
 namespace {
 
@@ -51,7 +53,9 @@ bool is_weight(const Tensor& tensor) {
                                                  "beta",   "scale", "qweight"};
   if (tensor.place.parameter != Param::none) return true;
   const std::string_view name = tensor.pairing_name();
-  return std::ranges::find(kLeaves, name.substr(name.find_last_of("./:") + 1)) != std::end(kLeaves);
+  const std::string_view leaf = name.substr(name.find_last_of("./:") + 1);
+  return std::ranges::find(kLeaves, leaf) != std::end(kLeaves) ||
+         module_of_flat(std::string(leaf)).has_value();
 }
 
 bool are_checkpoints(const Catalog& a, const Catalog& b) {

@@ -21,7 +21,7 @@ using ByMeaning = std::map<Meaning, std::size_t>;
 
 Meanings meanings_in(const NamesOf& side, const std::vector<std::size_t>& free, char letter,
                      std::vector<std::string>& notes) {
-  Meanings meanings = meanings_of(side.places, free);
+  Meanings meanings = meanings_of(side.places, free, side.names);
   if (!meanings.ambiguous.empty()) {
     const auto [one, other] = meanings.ambiguous[0];
     notes.push_back(

@@ -20,8 +20,8 @@
 namespace tensordiff {
 namespace {
 
-constexpr uint64_t kElementsMin = 64;       // Fewer numbers agree by chance.
-constexpr uint64_t kReadMax = 1 << 24;  // Larger ones are not read just to find a partner.
+constexpr uint64_t kElementsMin = 16;       // A part of a bias. Fewer numbers agree by chance.
+constexpr uint64_t kReadMax = 1 << 24;      // Larger ones are not read just to find a partner.
 constexpr std::size_t kTensorsMax = 2'000;  // Of one side; more would take too long.
 constexpr uint64_t kGroupsMax = 256;
 // In standard errors. Two parts of one distribution come so near to the wrong tensor about once in

@@ -8,6 +8,9 @@
 #include "match/meaning.h"
 
 #include <bitset>
+#include <set>
+
+#include "naming/numbered_name.h"
 
 namespace tensordiff {
 namespace {
@@ -61,6 +64,19 @@ class Dialect {
   std::bitset<kRoles> roles_;
 };
 
+// Of kinds whose numbers the meaning does not keep apart, also those that happen to be alone.
+void drop_counted_twice(std::span<const std::string> names, Meanings& meanings) {
+  std::set<std::string> patterns;
+  for (const auto& [one, other] : meanings.ambiguous) {
+    std::string pattern = numbered_name(names[one]).pattern;
+    if (pattern == numbered_name(names[other]).pattern) patterns.insert(std::move(pattern));
+  }
+  if (patterns.empty()) return;
+  std::erase_if(meanings.tensors, [&](const auto& each) {
+    return patterns.contains(numbered_name(names[each.second]).pattern);
+  });
+}
+
 }  // namespace
 
 Role twin_of(Role role) {
@@ -93,7 +109,8 @@ bool may_mean_the_same(const Place& a, const Place& b) {
   return twin_of(a.step) == b.step || (is_norm(a.step) && is_norm(b.step));
 }
 
-Meanings meanings_of(std::span<const Place> places, const std::vector<std::size_t>& free) {
+Meanings meanings_of(std::span<const Place> places, const std::vector<std::size_t>& free,
+                     std::span<const std::string> names) {
   Meanings result;
   if (free.empty()) return result;
   const Dialect dialect(places);
@@ -119,6 +136,7 @@ Meanings meanings_of(std::span<const Place> places, const std::vector<std::size_
         result.ambiguous.emplace_back(same[0], same[1]);
     }
   }
+  if (!names.empty()) drop_counted_twice(names, result);
   return result;
 }
 

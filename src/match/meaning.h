@@ -5,6 +5,7 @@
 #include <compare>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tensor/place.h"
@@ -47,7 +48,10 @@ bool is_other_activation(const Place& a, const Place& b);
 // The roles that hold the same as this one in some dumps: "self_attn" and "self_attn.o_proj".
 Role twin_of(Role role);
 
-// Of the tensors that are free, by the places of all.
-Meanings meanings_of(std::span<const Place> places, const std::vector<std::size_t>& free);
+// Of the tensors that are free, by the places of all. Where two names that differ only in their
+// numbers mean the same ("stages.0.layers.1", "stages.1.layers.1"), the layer alone does not tell
+// tensors of that kind apart, and none of them has a meaning.
+Meanings meanings_of(std::span<const Place> places, const std::vector<std::size_t>& free,
+                     std::span<const std::string> names = {});
 
 }  // namespace tensordiff

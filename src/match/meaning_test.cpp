@@ -61,5 +61,16 @@ TEST(Meanings, TellTheNormsOfT5Apart) {
   EXPECT_EQ(role_among({"encoder.block.0.layer.1.layer_norm.weight"}), "MLP norm weight");
 }
 
+// Blocks of blocks: the number of the inner block alone says nothing, also where it comes once.
+TEST(Meanings, OfBlocksThatAreCountedTwiceAreLeftOpen) {
+  const Names names = {"stages.0.layers.0.norm1.weight", "stages.1.layers.0.norm1.weight",
+                       "stages.1.layers.1.norm1.weight", "norm.weight"};
+  std::vector<std::size_t> all(names.size());
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<Place> places = read_places(names);
+  EXPECT_EQ(meanings_of(places, all).tensors.size(), 2);
+  EXPECT_EQ(meanings_of(places, all, names).tensors.size(), 1);
+}
+
 }  // namespace
 }  // namespace tensordiff

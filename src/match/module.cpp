@@ -6,6 +6,7 @@
 
 #include "match/checkpoint.h"
 #include "match/matcher.h"
+#include "match/one_to_one.h"
 
 namespace tensordiff {
 namespace {
@@ -24,29 +25,17 @@ Split split_name(const std::string& name) {
   return {name.substr(0, at), name.substr(at + 1)};
 }
 
-// Which module of B a module of A is, as far as all pairs made so far are of one mind.
-class Modules {
- public:
-  explicit Modules(const MatchInput& input) {
-    for (const Pair& pair : *input.pairs) {
-      if (pair.section_a || pair.section_b || pair.tied) continue;
-      const std::string a = split_name(input.side_a.names[pair.a]).module;
-      const std::string b = split_name(input.side_b.names[pair.b]).module;
-      if (a.empty() || b.empty()) continue;
-      b_of_a_[a].insert(b);
-      a_of_b_[b].insert(a);
-    }
+// Which module of B a module of A is, as far as all pairs made so far agree.
+OneToOne modules_of(const MatchInput& input) {
+  OneToOne modules;
+  for (const Pair& pair : *input.pairs) {
+    if (pair.section_a || pair.section_b || pair.tied) continue;
+    const std::string a = split_name(input.side_a.names[pair.a]).module;
+    const std::string b = split_name(input.side_b.names[pair.b]).module;
+    if (!a.empty() && !b.empty()) modules.learn(a, b);
   }
-  const std::string* partner(const std::string& a) const {
-    const auto found = b_of_a_.find(a);
-    if (found == b_of_a_.end() || found->second.size() != 1) return nullptr;
-    const std::string& b = *found->second.begin();
-    return a_of_b_.at(b).size() == 1 ? &b : nullptr;
-  }
-
- private:
-  std::map<std::string, std::set<std::string>> b_of_a_, a_of_b_;
-};
+  return modules;
+}
 
 // "weight" of PyTorch and "kernel" of Flax are one parameter.
 std::string parameter_of(const std::string& leaf, const Place& place) {
@@ -63,7 +52,7 @@ Result<Proposal> propose(const MatchInput& input) {
     const auto [module, leaf] = split_name(input.side_b.names[b]);
     free_b[{module, parameter_of(leaf, input.side_b.places[b])}].push_back(b);
   }
-  const Modules modules(input);
+  const OneToOne modules = modules_of(input);
   std::set<std::size_t> taken;
   for (const std::size_t a : input.free_a) {
     const auto [module, leaf] = split_name(input.side_a.names[a]);

@@ -1,164 +1,41 @@
 #include "match/name_map.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <span>
+#include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/text.h"
 #include "match/exchanged.h"
+#include "match/name_votes.h"
 #include "match/signature.h"
-#include "naming/numbered_name.h"
+#include "tensor/reader.h"
 
 namespace tensordiff {
 namespace {
 
 // What the names of others must say more clearly than the values do: one kind of evidence in full.
 constexpr double kClearlyMore = 1;
-constexpr double kEvidenceMax = 4;          // Of layer, module, kind and leaf together.
 constexpr std::size_t kDoubtsMax = 2'000;   // Of one group: each is held against each.
 constexpr uint64_t kElementsMax = 1 << 24;  // As in the value strategy.
-constexpr double kSame = 0.05;              // In standard errors, as where parts are sought.
-
-// What a name says of where its tensor belongs, from the outside in.
-enum Feature : std::size_t {
-  kContainer,  // "h.0" of "h.0.attn.proj.weight": up to the last number before the module.
-  kModule,     // "h.0.attn.proj"
-  kKind,       // "h.#.attn.proj.weight"
-  kNear,       // "proj.weight"
-  kLeaf,       // "weight"
-  kFeatures,
-};
-using Features = std::array<std::string, kFeatures>;
-
-std::size_t last_mark(std::string_view name, std::size_t before) {
-  const std::size_t at = name.substr(0, before).find_last_of("./");
-  return at == std::string_view::npos ? 0 : at;
-}
-
-// All paths that modules lie in.
-using Paths = std::unordered_set<std::string>;
-
-Paths containers_of(const std::vector<std::string>& names) {
-  Paths paths;
-  for (const std::string& name : names)
-    for (std::size_t end = last_mark(name, last_mark(name, name.size())); end > 0;
-         end = last_mark(name, end))
-      if (!paths.insert(name.substr(0, end)).second) break;
-  return paths;
-}
-
-Features features_of(const std::string& name, const Paths& containers) {
-  Features features;
-  const std::size_t leaf = last_mark(name, name.size());
-  const std::size_t near = last_mark(name, leaf);
-  features[kModule] = name.substr(0, leaf);
-  features[kLeaf] = name.substr(leaf);
-  features[kNear] = name.substr(near);
-  // A number alone counts layers; one behind a word is part of it: "fc_1" is not "fc_2".
-  const std::string_view last = std::string_view(name).substr(near, leaf - near);
-  const bool counts = last.find_first_not_of("./0123456789") == std::string_view::npos;
-  features[kKind] = numbered_name(counts ? features[kModule] : name.substr(0, near)).pattern +
-                    (counts ? features[kLeaf] : features[kNear]);
-  // A parameter of a block itself, beside its modules: "h.0.scale".
-  const std::size_t end = containers.contains(features[kModule]) ? leaf : near;
-  const std::size_t digit = name.substr(0, end).find_last_of("0123456789");
-  if (digit != std::string::npos)
-    features[kContainer] = name.substr(0, name.find_first_of("./", digit));
-  return features;
-}
-
-// How often a word of A stands for a word of B. Words are numbers from here on.
-class Tally {
- public:
-  void add(uint32_t a, uint32_t b, int count) {
-    both_[key(a, b)] += count;
-    of_a_[a] += count;
-    of_b_[b] += count;
-  }
-  // From 0, where they never do or nothing is known, to 1, where they always do.
-  double affinity(uint32_t a, uint32_t b) const {
-    const auto found = both_.find(key(a, b));
-    if (found == both_.end() || found->second <= 0) return 0;
-    return found->second / static_cast<double>(std::max(of_a_.at(a), of_b_.at(b)));
-  }
-
- private:
-  static uint64_t key(uint32_t a, uint32_t b) { return uint64_t{a} << 32 | b; }
-
-  std::unordered_map<uint64_t, int> both_;
-  std::unordered_map<uint32_t, int> of_a_, of_b_;
-};
-
-// Names as numbers of their features; 0 for none.
-using Words = std::array<uint32_t, kFeatures>;
-
-std::vector<Words> words_of(const std::vector<std::string>& names) {
-  std::unordered_map<std::string, uint32_t> numbers = {{"", 0}};
-  const Paths containers = containers_of(names);
-  std::vector<Words> result(names.size());
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const Features features = features_of(names[i], containers);
-    for (std::size_t k = 0; k < kFeatures; ++k)
-      result[i][k] =
-          numbers.emplace(features[k], static_cast<uint32_t>(numbers.size())).first->second;
-  }
-  return result;
-}
-
-// Whether both names say which parameter they are, and not the same: "weight" and "beta".
-bool contradict(const Place& a, const Place& b) {
-  return a.parameter != Param::none && b.parameter != Param::none && a.parameter != b.parameter;
-}
-
-// The map of names that the pairs show.
-class NameMap {
- public:
-  explicit NameMap(const MatchInput& input)
-      : a_(words_of(with_first_numbers(names_of(input.a).names))),
-        b_(words_of(with_first_numbers(names_of(input.b).names))),
-        places_a_(input.side_a.places),
-        places_b_(input.side_b.places) {}
-
-  void add(const Pair& pair, int count) {
-    const Words &a = a_[pair.a], &b = b_[pair.b];
-    for (std::size_t i = 0; i < kFeatures; ++i) {
-      // Of what is fused or cut only the layer is kept.
-      const bool whole = !pair.section_a && !pair.section_b;
-      if (pair.tied || a[i] == 0 || b[i] == 0 || (!whole && i != kContainer)) continue;
-      tallies_[i].add(a[i], b[i], count);
-    }
-  }
-  double score(std::size_t a, std::size_t b) const {
-    if (contradict(places_a_[a], places_b_[b])) return kContradiction;
-    const auto of = [&](Feature feature) {
-      return tallies_[feature].affinity(a_[a][feature], b_[b][feature]);
-    };
-    return of(kContainer) + of(kModule) + std::max(of(kKind), of(kNear)) + of(kLeaf);
-  }
-  uint64_t modules(const Pair& pair) const {
-    return uint64_t{a_[pair.a][kModule]} << 32 | b_[pair.b][kModule];
-  }
-  uint64_t containers(const Pair& pair) const {
-    return uint64_t{a_[pair.a][kContainer]} << 32 | b_[pair.b][kContainer];
-  }
-  bool same_leaves(const Pair& x, const Pair& y) const {
-    return a_[x.a][kLeaf] == a_[y.a][kLeaf] && b_[x.b][kLeaf] == b_[y.b][kLeaf];
-  }
-
- private:
-  // What both names say outright outweighs all that others show.
-  static constexpr double kContradiction = -kEvidenceMax;
-
-  std::vector<Words> a_, b_;
-  const std::vector<Place>&places_a_, &places_b_;
-  std::array<Tally, kFeatures> tallies_;
-};
+constexpr uint64_t kFew = 8;     // Elements: the value strategy takes those from there on.
+constexpr double kRound = 1024;  // What is a whole number of these parts may be a setting.
+constexpr double kSame = 0.05;   // In standard errors, as where parts are sought.
 
 bool is_plain(const Pair& pair) { return !pair.section_a && !pair.section_b && !pair.tied; }
 bool is_by_value(const Pair& pair) { return is_plain(pair) && pair.matched_by == &matchers::value; }
+bool is_by_name(const Pair& pair) {
+  return is_plain(pair) &&
+         (pair.matched_by == &matchers::exact || pair.matched_by == &matchers::prefix);
+}
 bool is_by_meaning(const Pair& pair) {
   return is_plain(pair) &&
          (pair.matched_by == &matchers::conventions || pair.matched_by == &matchers::fuzzy);
@@ -184,15 +61,20 @@ class Mending {
     if (doubtful.size() <= kDoubtsMax) give_up(doubtful);
     if (doubtful.size() > kDoubtsMax)
       matching_.notes.push_back(fmt::format(
-          "{} pairs by value stand against names: only those of one size, and of one block where "
-          "there are more than {} of a size, were held against each other",
+          "{} pairs made by value contradict the names: exchanges were looked for among tensors of "
+          "one size only, and in one block only where a size has more than {}",
           human_count(doubtful.size()), human_count(kDoubtsMax)));
     if (changed_ > 0)
       matching_.notes.push_back(
           fmt::format("{} {} the values of another tensor than {}: paired by name, not by value",
                       human_count(changed_), changed_ == 1 ? "tensor holds" : "tensors hold",
                       changed_ == 1 ? "its name says" : "their names say"));
-    if (input_.options.read_values && !input_.free_a.empty() && !input_.free_b.empty()) take_up();
+    if (input_.options.read_values && !input_.free_a.empty() && !input_.free_b.empty()) {
+      take_up();
+      take_up_modules();
+      pair_left();
+      pair_equal();
+    }
   }
 
  private:
@@ -350,12 +232,120 @@ class Mending {
     }
   }
 
+  // The tensor without a partner that holds the same as this one, which is of the other side.
+  std::optional<std::size_t> twin(const Catalog& side, const std::vector<std::size_t>& free,
+                                  const Tensor& tensor,
+                                  const std::function<bool(std::size_t)>& same) {
+    for (const std::size_t each : free)
+      if (side.tensors[each].elements() == tensor.elements() && tries_-- > 0 && same(each))
+        return each;
+    return std::nullopt;
+  }
+
+  // Modules of the same name that hold other values: "head.layers.0" of A is "head.proj_in" of B,
+  // and its "head.layers.1" is called "head.layers.0" there. All parameters must say so.
+  void take_up_modules() {
+    struct Move {
+      std::size_t pair, a, b;
+    };
+    for (const auto& [key, members] : by_module_) {
+      std::vector<Move> moves;
+      std::set<uint32_t> of_a, of_b;
+      for (const std::size_t index : members) {
+        const Pair& pair = pairs_[index];
+        if (!is_by_name(pair)) break;
+        const Tensor &one = input_.a.tensors[pair.a], &other = input_.b.tensors[pair.b];
+        const auto a = twin(input_.a, input_.free_a, other,
+                            [&](std::size_t each) { return hold_the_same(each, pair.b); });
+        const auto b = a ? twin(input_.b, input_.free_b, one,
+                                [&](std::size_t each) { return hold_the_same(pair.a, each); })
+                         : std::nullopt;
+        if (!b || hold_the_same(pair.a, pair.b)) break;
+        moves.push_back({index, *a, *b});
+        of_a.insert(map_.module_of_a(*a));
+        of_b.insert(map_.module_of_b(*b));
+      }
+      if (moves.size() != members.size() || of_a.size() != 1 || of_b.size() != 1) continue;
+      const auto& [first, first_a, first_b] = moves[0];
+      matching_.notes.push_back(fmt::format(
+          "by their values '{}' is '{}', and '{}' is '{}'{}: another has the same name",
+          printable(input_.side_a.names[pairs_[first].a]), printable(input_.side_b.names[first_b]),
+          printable(input_.side_a.names[first_a]), printable(input_.side_b.names[pairs_[first].b]),
+          moves.size() > 1 ? ", and so are their other parameters" : ""));
+      for (const auto& [index, a, b] : moves) {
+        part(index, a, b);
+        pairs_[index].matched_by = pairs_.back().matched_by = &matchers::value;
+      }
+    }
+  }
+
+  // Of two blocks that are one: the only tensors that are left of a name and a size. Values cannot
+  // tell those of a few elements, such as one scale for each head.
+  void pair_left() {
+    using Key = std::tuple<uint32_t, std::string, uint64_t>;
+    std::unordered_map<uint32_t, uint32_t> block_of;
+    for (const Pair& pair : pairs_)
+      if (const auto [a, b] = map_.blocks(pair); map_.is_one_block(pair)) block_of[a] = b;
+    std::map<Key, std::vector<std::size_t>> of_a, of_b;
+    const auto leaf = [](const std::string& name) {
+      return name.substr(last_mark(name, name.size()));
+    };
+    for (const std::size_t a : input_.free_a)
+      if (const auto found = block_of.find(map_.block_of_a(a)); found != block_of.end())
+        of_a[{found->second, leaf(input_.side_a.names[a]), input_.a.tensors[a].elements()}]
+            .push_back(a);
+    for (const std::size_t b : input_.free_b)
+      of_b[{map_.block_of_b(b), leaf(input_.side_b.names[b]), input_.b.tensors[b].elements()}]
+          .push_back(b);
+    for (const auto& [key, left] : of_a) {
+      const auto found = of_b.find(key);
+      if (left.size() != 1 || found == of_b.end() || found->second.size() != 1) continue;
+      Pair pair{.a = left[0], .b = found->second[0], .layer = {}, .stage = {}, .matched_by = {}};
+      pair.matched_by = &matchers::module;
+      std::erase(input_.free_a, pair.a);
+      std::erase(input_.free_b, pair.b);
+      pairs_.push_back(std::move(pair));
+    }
+  }
+
+  // The values of a tensor of a few elements, as text; empty where it has more, or where others may
+  // well hold the same: nothing but round numbers.
+  static std::string few_values(const Tensor& tensor) {
+    const Result<Reader> reader = Reader::open(tensor.view);
+    if (tensor.elements() > kFew || !tensor.fault.empty() || !tensor.shards.empty() || !reader.ok())
+      return "";
+    std::vector<double> values(tensor.elements());
+    reader.value().values(0, values.size(), values.data());
+    const auto is_round = [](double value) { return value * kRound == std::trunc(value * kRound); };
+    if (std::ranges::all_of(values, is_round)) return "";
+    return fmt::format("{}", fmt::join(values, " "));
+  }
+
+  // What is left in the end and too small for statistics, such as the scale of logits: the only two
+  // that hold the same numbers.
+  void pair_equal() {
+    std::map<std::string, std::vector<std::size_t>> of_a, of_b;
+    for (const std::size_t a : input_.free_a) of_a[few_values(input_.a.tensors[a])].push_back(a);
+    for (const std::size_t b : input_.free_b) of_b[few_values(input_.b.tensors[b])].push_back(b);
+    for (const auto& [values, left] : of_a) {
+      const auto found = of_b.find(values);
+      if (values.empty() || found == of_b.end() || left.size() != 1 || found->second.size() != 1)
+        continue;
+      Pair pair{.a = left[0], .b = found->second[0], .layer = {}, .stage = {}, .matched_by = {}};
+      pair.matched_by = &matchers::value;
+      std::erase(input_.free_a, pair.a);
+      std::erase(input_.free_b, pair.b);
+      pairs_.push_back(std::move(pair));
+    }
+  }
+
   MatchInput& input_;
   Matching& matching_;
   std::vector<Pair>& pairs_;
   NameMap map_;
   std::unordered_map<uint64_t, std::vector<std::size_t>> by_module_;
   std::size_t changed_ = 0;
+  int64_t tries_ = kDoubtsMax;  // Tensors that are read to find twins of those paired by name.
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "match/name_map.h"
 
+#include "match/name_features.h"
+
 #include <algorithm>
 
 #include "match/test_catalogs.h"
@@ -32,6 +34,70 @@ TEST(NameMap, BiasesOfTwoModulesThatWereExchangedStayWithTheirModules) {
   EXPECT_EQ(pairs_of(a, b), (Names{"s.0.bar.bias=z.0.v.offset", "s.0.bar.weight=z.0.v.kernel",
                                    "s.0.foo.bias=z.0.u.offset", "s.0.foo.weight=z.0.u.kernel",
                                    "s.1.bar.bias=z.1.v.offset", "s.1.foo.bias=z.1.u.offset"}));
+}
+
+// A converter that numbers the inner layers of a head anew: "head.0" means two things.
+TEST(NameMap, AModuleOfTheSameNameGivesWayToThoseThatHoldTheValues) {
+  const Catalog a = catalog_of(std::vector<Named>{{"trunk.weight", {8, 9}, 9},
+                                                  {"head.0.weight", {8, 4}, 1},
+                                                  {"head.0.bias", {8}, 2},
+                                                  {"head.1.weight", {8, 4}, 3},
+                                                  {"head.1.bias", {8}, 4}});
+  std::vector<Named> of_b = {{"trunk.weight", {8, 9}, 9},
+                             {"head.first.weight", {8, 4}, 1},
+                             {"head.first.bias", {8}, 2},
+                             {"head.0.weight", {8, 4}, 3},
+                             {"head.0.bias", {8}, 4}};
+  EXPECT_EQ(pairs_of(a, catalog_of(of_b)),
+            (Names{"head.0.bias=head.first.bias", "head.0.weight=head.first.weight",
+                   "head.1.bias=head.0.bias", "head.1.weight=head.0.weight",
+                   "trunk.weight=trunk.weight"}));
+  of_b[3].seed = 5;  // Where one parameter says nothing of the kind, names stay what they are.
+  const Names pairs = pairs_of(a, catalog_of(of_b));
+  EXPECT_EQ(std::ranges::count(pairs, "head.0.weight=head.0.weight"), 1);
+}
+
+// The scale and the shift of logits, "params/t" and "params/b" in the one file.
+TEST(NameMap, SingleNumbersThatAreLeftArePairedWhereTheyAreEqual) {
+  const auto with = [](const std::string& one, const std::string& other, float value) {
+    Catalog catalog = catalog_of(std::vector<Named>{
+        {"trunk.weight", {8, 9}, 9}, {"trunk.bias", {9}, 8}, {"head.weight", {8, 7}, 7}});
+    catalog.tensors.push_back({one, f32_view({1}, {0.123456F}), ""});
+    catalog.tensors.push_back({other, f32_view({1}, {value}), ""});
+    read_places(catalog);
+    return catalog;
+  };
+  EXPECT_EQ(pairs_of(with("t", "b", -1.7654F), with("quux", "offset", -1.7654F)),
+            (Names{"b=offset", "head.weight=head.weight", "t=quux", "trunk.bias=trunk.bias",
+                   "trunk.weight=trunk.weight"}));
+  // What is round may be any setting.
+  EXPECT_EQ(pairs_of(with("t", "b", 0.5F), with("quux", "offset", 0.5F)),
+            (Names{"head.weight=head.weight", "t=quux", "trunk.bias=trunk.bias",
+                   "trunk.weight=trunk.weight"}));
+}
+
+// One scale for each of a few heads: too few elements to be told by value.
+TEST(NameMap, SmallTensorsOfOneBlockArePairedByTheirOwnName) {
+  std::vector<Named> of_a, of_b;
+  for (unsigned i = 0; i < 3; ++i) {
+    const std::string layer = std::to_string(i);
+    of_a.push_back({"s." + layer + ".foo.bar.weight", {8, 8}, 10 * i + 1});
+    of_a.push_back({"s." + layer + ".foo.bar.bias", {24}, 10 * i + 3});
+    of_a.push_back({"s." + layer + ".baz.weight", {8, 9}, 10 * i + 4});
+    of_a.push_back({"s." + layer + ".foo.heat", {2}, 10 * i + 2});
+    of_b.push_back({"z." + layer + ".quux.inner.u.kernel", {8, 8}, 10 * i + 1});
+    of_b.push_back({"z." + layer + ".quux.inner.u.bias", {24}, 10 * i + 3});
+    of_b.push_back({"z." + layer + ".v.kernel", {8, 9}, 10 * i + 4});
+    of_b.push_back({"z." + layer + ".quux.inner.heat", {2}, 10 * i + 2});
+  }
+  // Two of a name in one block are not told apart.
+  for (const char* name : {"s.1.one.cold", "s.1.two.cold"}) of_a.push_back({name, {3}, 41});
+  for (const char* name : {"z.1.three.cold", "z.1.four.cold"}) of_b.push_back({name, {3}, 43});
+  const Names pairs = pairs_of(catalog_of(of_a), catalog_of(of_b));
+  for (const char* pair : {"s.0.foo.heat=z.0.quux.inner.heat", "s.1.foo.heat=z.1.quux.inner.heat",
+                           "s.2.foo.heat=z.2.quux.inner.heat"})
+    EXPECT_EQ(std::ranges::count(pairs, pair), 1) << pair;
+  EXPECT_EQ(pairs.size(), of_a.size() - 2);
 }
 
 TEST(NameMap, ANumberBehindAWordIsPartOfIt) {

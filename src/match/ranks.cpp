@@ -18,6 +18,8 @@
 namespace tensordiff {
 namespace {
 
+constexpr std::size_t kDigitsMax = 6;  // Of a rank: as many as names of ranks have (rank_name.cpp).
+
 struct Group {
   std::map<uint64_t, std::size_t> tensor_of_rank;
   bool clear = true;  // No two tensors of one rank, and none without a rank, have its name.
@@ -60,6 +62,37 @@ void lay_in_a_row(Tensor& tensor) {
   if (!element_count(row.shape)) return;
   tensor.view = std::move(row);
   tensor.shards.clear();
+}
+
+// "local_1" as ("local_", 1), of a name's first word.
+std::optional<std::pair<std::string, uint64_t>> numbered_file(const std::string& name) {
+  const std::string word = name.substr(0, name.find_first_of("./"));
+  const std::size_t digits = word.find_last_not_of("0123456789") + 1;
+  if (word.size() == name.size() || digits == word.size() || word.size() - digits > kDigitsMax)
+    return std::nullopt;
+  return std::pair(word.substr(0, digits), std::stoull(word.substr(digits)));
+}
+
+// Every rank of FSDP writes its piece of all flat parameters to a file of its own. Where such files
+// are called by a number alone (local_0.pt, local_1.pt), it is the rank.
+void call_files_ranks(Catalog& catalog) {
+  const auto is_flat = [](const Tensor& tensor) { return module_of_flat(tensor.name).has_value(); };
+  if (catalog.format != "folder" || std::ranges::none_of(catalog.tensors, is_flat)) return;
+  std::map<uint64_t, std::set<std::string>> names_of;
+  std::string stem;
+  for (const Tensor& tensor : catalog.tensors) {
+    const auto file = parse_rank(tensor.name) ? std::nullopt : numbered_file(tensor.name);
+    if (!file || (!stem.empty() && file->first != stem)) return;
+    stem = file->first;
+    names_of[file->second].insert(tensor.name.substr(tensor.name.find_first_of("./") + 1));
+  }
+  const std::set<std::string>& first = names_of.begin()->second;
+  if (names_of.rbegin()->first + 1 != names_of.size() ||
+      std::ranges::any_of(names_of, [&](const auto& file) { return file.second != first; }))
+    return;
+  for (Tensor& tensor : catalog.tensors)
+    tensor.name = fmt::format("rank_{}/{}", numbered_file(tensor.name)->second,
+                              tensor.name.substr(tensor.name.find_first_of("./") + 1));
 }
 
 // What lies in pieces already is gathered piece by piece: the data parallel ranks of the first
@@ -177,6 +210,7 @@ RankGroups group_and_join(Catalog& catalog, char side, bool& renamed) {
 }  // namespace
 
 RankGroups group_ranks(Catalog& catalog, char side) {
+  call_files_ranks(catalog);
   bool renamed = false;
   RankGroups result = group_and_join(catalog, side, renamed);
   if (renamed) read_places(catalog);

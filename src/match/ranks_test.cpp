@@ -141,6 +141,27 @@ TEST(GroupRanks, LaysFlatParametersInARow) {
   EXPECT_EQ(values_of(catalog.tensors[0].view), (std::vector<float>{1, 2, 3, 4}));
 }
 
+// FSDP's local_0.pt and local_1.pt: the number of a file is the rank, where all of them hold the
+// same flat parameters.
+TEST(GroupRanks, TakesNumberedFilesOfFlatParametersForRanks) {
+  const auto gathered = [](std::string_view last, std::string_view format) {
+    Catalog catalog;
+    catalog.format = format;
+    catalog.tensors.push_back({"local_0._flat_param", f32_view({2}, {1, 2}), ""});
+    catalog.tensors.push_back({std::string(last), f32_view({2}, {3, 4}), ""});
+    group_ranks(catalog, 'a');
+    return catalog;
+  };
+  const Catalog whole = gathered("local_1._flat_param", "folder");
+  ASSERT_EQ(whole.tensors.size(), 1);
+  EXPECT_EQ(whole.tensors[0].name, "_flat_param");
+  EXPECT_EQ(values_of(whole.tensors[0].view), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(gathered("local_1._flat_param", "torch").tensors.size(), 2);
+  EXPECT_EQ(gathered("local_2._flat_param", "folder").tensors.size(), 2);
+  EXPECT_EQ(gathered("local_1.layers._flat_param", "folder").tensors.size(), 2);
+  EXPECT_EQ(gathered("other_1._flat_param", "folder").tensors.size(), 2);
+}
+
 TEST(GroupRanks, GathersTheNamesThatTensorsArePairedBy) {
   Catalog catalog;
   for (const char* rank : {"tp_0.", "tp_1."}) {

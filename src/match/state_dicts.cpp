@@ -12,10 +12,10 @@
 namespace tensordiff {
 namespace {
 
-constexpr std::size_t kTensorsMin = 3;      // That two state dicts share.
-constexpr std::size_t kLooks = 24;          // Tensors whose values are looked at.
+constexpr std::size_t kTensorsMin = 3;  // That two state dicts share.
+constexpr std::size_t kLooks = 24;      // Tensors whose values are looked at.
 constexpr uint64_t kReadMax = 1 << 20;  // Of one of these.
-constexpr double kClearly = 0.5;            // How much nearer the nearest is than the next.
+constexpr double kClearly = 0.5;        // How much nearer the nearest is than the next.
 
 // One of them: its tensors by what is left of their names.
 struct StateDict {
@@ -45,23 +45,31 @@ std::vector<StateDict> dicts_of(const Catalog& catalog) {
   return dicts;
 }
 
-// Whether most of the smaller is in the larger, with the same shapes.
-bool are_copies(const Catalog& catalog, const StateDict& x, const StateDict& y) {
-  std::size_t shared = 0;
-  for (const auto& [rest, tensor] : x.tensors)
-    if (const auto found = y.tensors.find(rest); found != y.tensors.end())
-      shared += catalog.tensors[tensor].view.shape == catalog.tensors[found->second].view.shape;
+// Whether most of the smaller is in the larger, by how many tensors they share.
+bool are_copies(std::size_t shared, const StateDict& x, const StateDict& y) {
   return shared >= kTensorsMin && 10 * shared >= 9 * std::min(x.tensors.size(), y.tensors.size()) &&
          2 * shared >= std::max(x.tensors.size(), y.tensors.size());
 }
 
 // Those that are copies of the first that has any.
 std::vector<StateDict> copies_in(const Catalog& catalog) {
-  const std::vector<StateDict> dicts = dicts_of(catalog);
-  for (const StateDict& first : dicts) {
-    std::vector<StateDict> found{first};
-    for (const StateDict& other : dicts)
-      if (&other != &first && are_copies(catalog, first, other)) found.push_back(other);
+  std::vector<StateDict> dicts = dicts_of(catalog);
+  std::erase_if(dicts, [](const StateDict& dict) { return dict.tensors.size() < kTensorsMin; });
+  // Which of them have a tensor of this name and shape.
+  std::map<std::pair<std::string_view, Shape>, std::vector<std::size_t>> holders;
+  const auto key_of = [&](const auto& entry) {
+    return std::pair(std::string_view(entry.first), catalog.tensors[entry.second].view.shape);
+  };
+  for (std::size_t i = 0; i < dicts.size(); ++i)
+    for (const auto& entry : dicts[i].tensors) holders[key_of(entry)].push_back(i);
+  for (std::size_t first = 0; first < dicts.size(); ++first) {
+    std::map<std::size_t, std::size_t> shared;
+    for (const auto& entry : dicts[first].tensors)
+      for (const std::size_t other : holders[key_of(entry)]) ++shared[other];
+    std::vector<StateDict> found{dicts[first]};
+    for (const auto& [other, count] : shared)
+      if (other != first && are_copies(count, dicts[first], dicts[other]))
+        found.push_back(dicts[other]);
     if (found.size() > 1) return found;
   }
   return {};

@@ -15,6 +15,7 @@
 #include "match/fingerprint.h"
 #include "match/matcher.h"
 #include "match/meaning.h"
+#include "match/one_to_one.h"
 #include "match/signature.h"
 #include "naming/numbered_name.h"
 
@@ -22,7 +23,7 @@ namespace tensordiff {
 namespace {
 
 constexpr uint64_t kElementsMin = 8;         // A few numbers agree by chance.
-constexpr uint64_t kReadMax = 1 << 24;   // Larger ones are not read just to find a partner.
+constexpr uint64_t kReadMax = 1 << 24;       // Larger ones are not read just to find a partner.
 constexpr std::size_t kTensorsMax = 20'000;  // On one side; more would take too long to read.
 // In standard errors: rounding to bf16 in every layer stays below a tenth of one.
 constexpr double kNear = 0.3;
@@ -147,31 +148,14 @@ void pair_shifted(const MatchInput& input, Proposal& proposal) {
   }
 }
 
-// Which pattern of b answers to which of a, as far as what was paired is of one mind.
-class Rules {
- public:
-  void learn(const NumberedName& a, const NumberedName& b) {
-    if (a.numbers != b.numbers || a.numbers.empty()) return;
-    b_of_a_[a.pattern].insert(b.pattern);
-    a_of_b_[b.pattern].insert(a.pattern);
-  }
-  const std::string* partner(const std::string& a) const {
-    const auto found = b_of_a_.find(a);
-    if (found == b_of_a_.end() || found->second.size() != 1) return nullptr;
-    const std::string& b = *found->second.begin();
-    return a_of_b_.at(b).size() == 1 ? &b : nullptr;
-  }
-
- private:
-  std::map<std::string, std::set<std::string>> b_of_a_, a_of_b_;
-};
-
+// Pairs what has no near signature by the patterns of the names that were paired.
 void extend(const MatchInput& input, Proposal& proposal) {
-  Rules rules;
+  OneToOne patterns;
   std::set<std::size_t> taken_a, taken_b;
   for (const Pair& pair : proposal.pairs) {
-    rules.learn(numbered_name(input.side_a.names[pair.a]),
-                numbered_name(input.side_b.names[pair.b]));
+    const NumberedName a = numbered_name(input.side_a.names[pair.a]);
+    const NumberedName b = numbered_name(input.side_b.names[pair.b]);
+    if (a.numbers == b.numbers && !a.numbers.empty()) patterns.learn(a.pattern, b.pattern);
     taken_a.insert(pair.a);
     taken_b.insert(pair.b);
   }
@@ -181,7 +165,7 @@ void extend(const MatchInput& input, Proposal& proposal) {
   for (const std::size_t a : input.free_a) {
     if (taken_a.contains(a)) continue;
     const NumberedName name = numbered_name(input.side_a.names[a]);
-    const std::string* partner = rules.partner(name.pattern);
+    const std::string* partner = patterns.partner(name.pattern);
     const auto found = partner ? free_b.find({*partner, name.numbers}) : free_b.end();
     if (found == free_b.end()) continue;
     proposal.pairs.push_back(

@@ -4,6 +4,10 @@
 //     the MLP (Gemma 2, OLMo 2); beside "post_self_attn_layernorm" it does in any case (GLM-4);
 //   - "mlp.gate" chooses experts where there are any;
 //   - "layer.1.layer_norm" of T5 is that of cross attention in the decoder, of the MLP elsewhere;
+//   - "norm2" beside "norm3" is that of cross attention (PyTorch's decoder layers, DETR,
+//   diffusers);
+//   - "attn_norm" beside "attn_norm_2" is that of the MLP (GGUF of Falcon, where both read the
+//   same);
 //   - "mlp.act_fn" beside a fused gate_up_proj is act(gate) * up (vLLM, sglang);
 //   - a name without a parameter is a weight where most are: "cls_token", "experts.down_proj".
 
@@ -15,6 +19,8 @@
 
 namespace tensordiff {
 namespace {
+
+constexpr std::size_t kTowers = static_cast<std::size_t>(Tower::vision) + 1;
 
 bool is_after_attention(const Place& place) {
   return place.step == Role::mlp_norm && place.spelling.starts_with("post.");
@@ -28,6 +34,13 @@ bool is_gate_of_mlp(const Place& place) {
   return place.spelling == "mlp.gate" || place.spelling == "feed.forward.gate";
 }
 
+// "norm2", "layer_norm2", "norm_2": a norm of a layer by its number alone.
+bool is_norm(const Place& place, char number) {
+  std::string_view spelling = place.spelling;
+  if (spelling.starts_with("layer.")) spelling.remove_prefix(6);
+  return spelling.starts_with("norm") && spelling.ends_with(number) && spelling.size() <= 6;
+}
+
 class Dialect {
  public:
   void see(const Place& place) {
@@ -35,6 +48,8 @@ class Dialect {
     (is_after_self_attention(place) ? after_self_ : after_) |= is_after_attention(place);
     if (!place.known) return;
     c_attn_ |= place.spelling == "attn.c.attn";
+    second_ |= place.spelling == "attn.norm.2";
+    if (is_norm(place, '3')) third_.set(static_cast<std::size_t>(place.tower));
     ++known_;
     parameters_ += place.parameter != Param::none;
     experts_ |= place.expert != Place::kNone;
@@ -47,6 +62,9 @@ class Dialect {
       place.step = Role::post_attention_norm;
     if (place.spelling == "layer.1.layer.norm" && place.tower == Tower::decoder)
       place.step = Role::cross_norm;
+    if (is_norm(place, '2') && third_[static_cast<std::size_t>(place.tower)])
+      place.step = Role::cross_norm;
+    if (place.spelling == "attn.norm" && second_) place.step = Role::mlp_norm;
     if (is_gate_of_mlp(place) && experts_ && place.expert == Place::kNone)
       place.step = Role::router;
     if (place.spelling == "mlp.act.fn" && has(Role::gate_up)) place.step = Role::gated;
@@ -61,6 +79,8 @@ class Dialect {
 
   std::size_t known_ = 0, parameters_ = 0;
   bool experts_ = false, after_ = false, after_self_ = false, c_attn_ = false;
+  bool second_ = false;              // There is an "attn_norm_2".
+  std::bitset<kTowers> third_ = {};  // By tower: there is a "norm3".
   std::bitset<kRoles> roles_;
 };
 

@@ -36,6 +36,24 @@ TEST(Dialect, TellsTheNormsOfT5Apart) {
   EXPECT_EQ(first_of({"encoder.block.0.layer.1.layer_norm.weight"}).step, Role::mlp_norm);
 }
 
+// PyTorch's decoder layers have three norms, of which the second is that of cross attention.
+TEST(Dialect, TellsTheSecondOfThreeNormsByTheThird) {
+  const std::string second = "transformer.decoder.layers.0.norm2.weight";
+  EXPECT_EQ(first_of({second}).step, Role::mlp_norm);
+  EXPECT_EQ(first_of({second, "transformer.decoder.layers.0.norm3.weight"}).step, Role::cross_norm);
+  EXPECT_EQ(first_of({second, "transformer.encoder.layers.0.norm3.weight"}).step, Role::mlp_norm);
+  EXPECT_EQ(first_of({"decoder.layers.0.norm3.weight"}).step, Role::mlp_norm);
+  EXPECT_EQ(
+      first_of({"decoder.layers.0.layer_norm2.weight", "decoder.layers.0.layer_norm3.bias"}).step,
+      Role::cross_norm);
+}
+
+TEST(Dialect, TellsTheNormsOfFalconInGgufApart) {
+  EXPECT_EQ(first_of({"blk.0.attn_norm.weight"}).step, Role::attention_norm);
+  EXPECT_EQ(first_of({"blk.0.attn_norm.weight", "blk.0.attn_norm_2.weight"}).step, Role::mlp_norm);
+  EXPECT_EQ(first_of({"blk.0.attn_norm_2.weight"}).step, Role::attention_norm);
+}
+
 TEST(Dialect, TakesNamesWithoutAParameterForWeightsAmongWeights) {
   EXPECT_EQ(first_of({"cls_token", "norm.weight", "norm.bias"}).parameter, Param::weight);
   EXPECT_EQ(first_of({"cls_token", "blocks.0.attn"}).parameter, Param::none);

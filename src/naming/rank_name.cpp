@@ -55,7 +55,8 @@ uint64_t value_of(std::string_view digits) {
 std::string without(std::string_view name, std::size_t first, std::size_t end) {
   std::string_view before = name.substr(0, first);
   std::string_view after = name.substr(end);
-  const bool keeps = !after.empty() && (after[0] == '/' || before.ends_with('-'));
+  const bool stronger = !after.empty() && after[0] == '.' && before.ends_with('_');
+  const bool keeps = !after.empty() && (after[0] == '/' || before.ends_with('-') || stronger);
   if (!after.empty() && (before.empty() || !keeps))
     after.remove_prefix(1);
   else if (!before.empty())

@@ -89,8 +89,10 @@ void unpack(Catalog& catalog) {
     }
     tensor.view = std::move(each.weight.view);
     tensor.made_from = std::move(each.weight.from);
-    // Where the weight is there unpacked too, that one has the name.
-    if (each.weight.name != tensor.name && !index.contains(each.weight.name))
+    // Where the weight is there unpacked too, that one has the name. A name by what reads the
+    // levels says more than theirs.
+    if (tensor.known_as.empty() && each.weight.name != tensor.name &&
+        !index.contains(each.weight.name))
       tensor.known_as = std::move(each.weight.name);
   }
 }

@@ -152,6 +152,8 @@ Result<std::optional<Unpacked>> unpack(const Siblings& siblings) {
   const Tensor& levels = siblings.tensor();
   const std::optional<DType> dtype = made_type(levels.view.dtype);
   if (!dtype || levels.view.shape.empty()) return std::optional<Unpacked>();
+  // Zero points are integers beside the same scale, and no weights.
+  if (siblings.stem("_zero_point")) return std::optional<Unpacked>();
   const Found found = find_scale(siblings);
   if (!found.scale) return std::optional<Unpacked>();
   const Grid grid = TRY(grid_of(siblings, levels.view.shape, found.scale->view.shape));

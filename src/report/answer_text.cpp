@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "report/divergence_text.h"
+#include "report/rank_orders.h"
 #include "report/selection.h"
 #include "report/wording.h"
 
@@ -109,16 +110,23 @@ std::string cause_line(const Finding& finding, const Style& style, std::size_t w
 std::string evidence_line(const Divergence& first, const Finding* finding, const Style& style) {
   std::string text = printable(first.explanation, kLengthMax);
   if (finding && finding->residual_before && finding->residual_after &&
-      *finding->residual_before != *finding->residual_after)
-    text += fmt::format("{}relative error {} → {} with this cause undone", text.empty() ? "" : "; ",
-                        short_number(*finding->residual_before),
-                        short_number(*finding->residual_after));
+      *finding->residual_before != *finding->residual_after) {
+    const std::string error = "relative error " + short_number(*finding->residual_before);
+    const std::string undone =
+        fmt::format(" → {} with this cause undone", short_number(*finding->residual_after));
+    // The explanation often has the same error already, and it is said once.
+    if (const std::size_t at = text.find(error + ";"); at != std::string::npos)
+      text.insert(at + error.size(), undone);
+    else
+      text += (text.empty() ? "" : "; ") + error + undone;
+  }
   return text.empty() ? "" : labelled("evidence", text, style);
 }
 
-// What is said alike of several pairs is said once.
+// What is said alike of several pairs is said once; so are blocks in one order, along any axis.
 struct Group {
   std::string text;
+  std::string blocks;
   std::vector<std::size_t> pairs;
 };
 
@@ -126,22 +134,31 @@ std::vector<Group> groups_of(const Report& report, std::optional<std::size_t> bu
   std::vector<Group> groups;
   for (const Finding& finding : report.findings) {
     if (but && finding.pair == *but) continue;
-    const auto same = std::ranges::find(groups, finding.explanation, &Group::text);
-    if (same == groups.end())
-      groups.push_back({finding.explanation, {finding.pair}});
-    else if (same->pairs.back() != finding.pair)
-      same->pairs.push_back(finding.pair);
+    const std::string blocks = block_order_text(finding);
+    const auto same = std::ranges::find_if(groups, [&](const Group& group) {
+      return group.text == finding.explanation || (!blocks.empty() && group.blocks == blocks);
+    });
+    if (same == groups.end()) {
+      groups.push_back({finding.explanation, blocks, {finding.pair}});
+      continue;
+    }
+    if (same->text != finding.explanation) same->text = blocks;
+    if (same->pairs.back() != finding.pair) same->pairs.push_back(finding.pair);
   }
   return groups;
 }
 
 std::string group_text(const Group& group, const Report& report) {
   const auto step = [&](std::size_t pair) { return step_text(report.pairs[pair]); };
+  const auto short_step = [&](std::size_t pair) {
+    const PairRow& row = report.pairs[pair];
+    return row.layer && !row.stage.empty() ? step_text(row) : name_of_a(row);
+  };
   if (group.pairs.size() == 1)
     return step(group.pairs[0]) + ": " + printable(group.text, kLengthMax);
   std::string names;
   for (std::size_t i = 0; i < std::min(kNamesMax, group.pairs.size()); ++i)
-    names += (names.empty() ? "" : ", ") + step(group.pairs[i]);
+    names += (names.empty() ? "" : ", ") + short_step(group.pairs[i]);
   return fmt::format("{}: {} ({}{})", counted(group.pairs.size(), "tensor"),
                      printable(group.text, kLengthMax), names,
                      group.pairs.size() > kNamesMax ? ", …" : "");

@@ -83,6 +83,20 @@ TEST(AnswerText, SaysOnceWhatIsTrueOfManyTensors) {
       << answer(report);
 }
 
+TEST(AnswerText, SaysOnceWhichOrderBlocksAreIn) {
+  Report report = weights(2);
+  report.findings = {finding_of(0, "blocks 1 and 2 (of 4) are swapped along the rows"),
+                     finding_of(1, "blocks 1 and 2 (of 4) are swapped along the features")};
+  for (Finding& finding : report.findings) {
+    finding.code = "block_permutation";
+    finding.parameters = {{"source", std::vector<uint64_t>{0, 2, 1, 3}}};
+  }
+  EXPECT_NE(answer(report).find("findings   2 tensors: 4 blocks are in the order [0, 2, 1, 3], in "
+                                "rows or columns (w0, w1)\n"),
+            std::string::npos)
+      << answer(report);
+}
+
 TEST(AnswerText, NeverRoundsConfidenceUpToCertainty) {
   Report report = sample_report();
   report.findings = {finding_of(2, "x")};

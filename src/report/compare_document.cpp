@@ -14,6 +14,7 @@
 #include "report/logits_report.h"
 #include "report/review.h"
 #include "report/selection.h"
+#include "report/trials_text.h"
 #include "report/wording.h"
 
 namespace tensordiff {
@@ -321,10 +322,11 @@ void add_review(const Report& report, doc::Document& document) {
 void add_trials(const Report& report, doc::Document& document) {
   if (report.trials.empty()) return;
   doc::Fold fold{"What was tried", {}};
-  for (const Trial& trial : report.trials)
-    if (fold.list.items.size() < kListMax)
-      fold.list.items.push_back(
-          fmt::format("{}: {}: {}", names_of(report.pairs[trial.pair]), trial.code, trial.outcome));
+  for (const TrialGroup& group : trial_groups(report))
+    for (const TrialGroup::Outcome& outcome : group.outcomes)
+      if (fold.list.items.size() < kListMax)
+        fold.list.items.push_back(fmt::format("{}: {}: {}", pairs_text(group, report),
+                                              outcome.label, outcome_text(outcome)));
   document.blocks.emplace_back(std::move(fold));
 }
 

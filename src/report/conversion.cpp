@@ -6,6 +6,8 @@
 #include <map>
 
 #include "base/side.h"
+#include "convert/merge_parts.h"
+#include "convert/misfit.h"
 #include "convert/rope_convention.h"
 #include "diagnose/exceptions.h"
 
@@ -23,6 +25,26 @@ std::vector<ConversionRow> rows_of(const Conversion& conversion) {
   std::ranges::stable_sort(rows, {},
                            [](const ConversionRow& row) { return row.exceptions.empty(); });
   return rows;
+}
+
+// The one of several ways to merge a pair that fits it best: the values choose the axis of a
+// square.
+const MergeWay* way_of(const Sides& sides, const WaysOf& ways, const Pair& pair, const Form& form) {
+  const auto found = ways.find(form.merge.side == 'a' ? pair.a : pair.b);
+  if (found == ways.end()) return nullptr;
+  const MergeWay* best = nullptr;
+  double least = 0;
+  for (const MergeWay& each : found->second) {
+    if (each.merged.how != form.merge) continue;
+    PairOperands operands = operands_of(sides, pair);
+    operands.merges = {{each.merged.how, each.merged.view}};
+    const std::optional<AlignedPair> merged = carried_out(form, operands);
+    if (!merged) continue;
+    const double misfits = misfit(*merged);
+    if (best && !(misfits < least)) continue;
+    best = &each, least = misfits;
+  }
+  return best;
 }
 
 // What a tensor that others take in is called in the list of unpaired ones.
@@ -44,6 +66,27 @@ Takers takers_of(const Sides& sides, char side) {
 }
 
 }  // namespace
+
+MergedPairs merged_pairs(const Sides& sides) {
+  MergedPairs result;
+  if (!sides.conversion) return result;
+  std::map<char, WaysOf> ways;
+  for (const char side : {'a', 'b'})
+    ways[side] = merge_ways(side, sides.a, sides.b, sides.matching);
+  for (std::size_t i = 0; i < sides.matching.pairs.size(); ++i) {
+    const Form* form = sides.conversion->form_of(i);
+    if (!form || form->merge.kind == MergeKind::none) continue;
+    const MergeWay* way = way_of(sides, ways[form->merge.side], sides.matching.pairs[i], *form);
+    if (!way) continue;
+    const MergeParts& parts = way->parts;
+    MergedFrom from{{}, parts.axis, parts.number, parts.turned, parts.is_bias};
+    for (const std::optional<std::size_t>& part : parts.tensors)
+      from.names.push_back(part ? (form->merge.side == 'a' ? sides.a : sides.b).tensors[*part].name
+                                : "");
+    result.emplace(i, std::move(from));
+  }
+  return result;
+}
 
 void list_merged(const Sides& sides, Report& report) {
   if (!sides.conversion || !sides.merges) return;

@@ -2,6 +2,10 @@
 
 #pragma once
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "layout/pair_views.h"
 #include "report/report.h"
 
@@ -14,5 +18,16 @@ namespace tensordiff {
 void list_merged(const Sides& sides, Report& report);
 
 void report_conversion(const Sides& sides, Report& report);
+
+// What a pair was merged from, by name; "" for a part that is not there (convert/merge.h).
+struct MergedFrom {
+  std::vector<std::string> names;
+  uint64_t axis = 0;
+  double number = 0;
+  bool turned = false, is_bias = false;
+};
+using MergedPairs = std::map<std::size_t, MergedFrom>;  // By index of the pair.
+
+MergedPairs merged_pairs(const Sides& sides);
 
 }  // namespace tensordiff

@@ -4,68 +4,16 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "base/text.h"
 #include "convert/function.h"
 #include "naming/numbered_name.h"
+#include "report/python_helpers.h"
 #include "report/wording.h"
 
 namespace tensordiff {
 namespace {
-
-constexpr std::string_view kHelpers = R"(import numpy as np
-
-
-def names(a, b, numbers, numbers_b=None):
-    """Pairs of names; each '#' of a pattern is one of the numbers."""
-    def fill(pattern, values):
-        first, *rest = pattern.split("#")
-        return first + "".join(f"{value}{text}" for value, text in zip(values, rest))
-    return [(fill(a, x), fill(b, y)) for x, y in zip(numbers, numbers_b or numbers)]
-
-
-def dtype_of(name):
-    if name != "bfloat16":
-        return np.dtype(name)
-    import ml_dtypes
-    return np.dtype(ml_dtypes.bfloat16)
-
-
-def out(b, name, shape, dtype):
-    """The tensor of B to fill: parts of a fused one come from several tensors of A."""
-    return b.setdefault(name, np.zeros(shape, dtype_of(dtype)))
-
-
-def split(x, axis, *sizes):
-    return x.reshape(x.shape[:axis] + sizes + x.shape[axis + 1:])
-
-
-def part(x, axis, first, size):
-    return x[(slice(None),) * axis + (slice(first, first + size),)]
-
-
-def regroup(x, axis, groups, queries):
-    """Groups of queries, a key and a value each, as all queries, all keys, all values."""
-    heads = split(x, axis, groups, queries + 2, x.shape[axis] // groups // (queries + 2))
-    parts = [part(heads, axis + 1, first, size) for first, size in
-             ((0, queries), (queries, 1), (queries + 1, 1))]
-    flat = [each.reshape(x.shape[:axis] + (-1,) + x.shape[axis + 1:]) for each in parts]
-    return np.concatenate(flat, axis)
-
-
-def ranks(a, name):
-    """What each rank holds of a tensor, in order. To do: as your checkpoint stores it."""
-    return a[name]
-
-
-def join_parts(shards, axis, sizes):
-    """Each rank holds several parts: all first parts, then all second ones."""
-    starts = np.cumsum([0, *sizes[:-1]])
-    return np.concatenate([part(x, axis, first, size) for first, size in zip(starts, sizes)
-                           for x in shards], axis)
-
-
-)";
 
 std::string python_text(std::string_view text) {
   std::string out = "\"";
@@ -141,6 +89,24 @@ std::string step_text(const Step& step, std::string_view x) {
 
 bool joins_ranks(const Step& step) { return step.op >= Op::replica; }
 
+// What the parts of a merge are called in a loop, in the order of MergedFrom::names.
+std::span<const std::string_view> part_words(MergeKind kind) {
+  static constexpr std::string_view kLength[] = {"length"};
+  static constexpr std::string_view kUpdate[] = {"down", "up"};
+  static constexpr std::string_view kNorm[] = {"variance", "mean", "gamma", "beta", "bias"};
+  switch (kind) {
+    case MergeKind::none:
+      return {};
+    case MergeKind::weight_norm:
+      return kLength;
+    case MergeKind::lora:
+      return kUpdate;
+    case MergeKind::batch_norm:
+      return kNorm;
+  }
+  return {};
+}
+
 std::string function_text(Function function) {
   switch (function) {
     case Function::none:
@@ -159,19 +125,44 @@ std::string function_text(Function function) {
   return "";
 }
 
+// A merged weight as Python, with the names of its parts as variables.
+std::string merged_text(const MergedFrom& from, MergeKind kind) {
+  const auto part = [&](std::size_t index) {
+    return from.names[index].empty() ? std::string("None")
+                                     : fmt::format("a[{}]", part_words(kind)[index]);
+  };
+  switch (kind) {
+    case MergeKind::none:
+      return "a[x]";
+    case MergeKind::weight_norm:
+      return fmt::format("weight_norm(a[x], {}, axis={})", part(0), from.axis);
+    case MergeKind::lora:
+      return fmt::format("lora(a[x], {}, {}, scale={}{})", part(0), part(1), from.number,
+                         from.turned ? ", turned=True" : "");
+    case MergeKind::batch_norm:
+      if (from.is_bias)
+        return fmt::format("folded_bias({}, {}, {}, {}, {}, epsilon={})", part(0), part(1), part(2),
+                           part(3), part(4), from.number);
+      return fmt::format("folded(a[x], {}, {}, axis={}, epsilon={})", part(0), part(2), from.axis,
+                         from.number);
+  }
+  return "a[x]";
+}
+
 // Without the label of a part: "qkv.weight[q]".
 std::string stored_name(const std::string& name) {
   return name.ends_with(']') ? name.substr(0, name.rfind('[')) : name;
 }
 
 // What is done in the loop for one pair, one line each.
-std::vector<std::string> body_of(const PairRow& row, const Form& form) {
+std::vector<std::string> body_of(const PairRow& row, const Form& form, const MergedFrom* from) {
   std::vector<std::string> lines;
   if (!row.a.made_from.empty() || !is_numpy(row.a.dtype))
     lines.push_back(
         fmt::format("# To do: a[x] is stored as {}; decode it first.", name_of(row.a.dtype)));
-  if (form.merge.kind != MergeKind::none)
-    lines.push_back(fmt::format("# To do: {}.", text_of(form.merge)));
+  if (form.merge.kind != MergeKind::none && form.merge.side == 'b')
+    lines.push_back(
+        fmt::format("# To do: {}; what its parts are A does not tell.", text_of(form.merge)));
   const auto of_side = [&](char side) {
     std::vector<Step> steps;
     std::ranges::copy_if(row.steps, std::back_inserter(steps),
@@ -181,12 +172,16 @@ std::vector<std::string> body_of(const PairRow& row, const Form& form) {
   const std::vector<Step> of_a = of_side('a'), of_b = of_side('b');
   const auto last = std::ranges::find_if(of_a.rbegin(), of_a.rend(), joins_ranks).base();
   std::string value = last == of_a.begin() ? "a[x]" : "ranks(a, x)";
+  if (from) {
+    lines.push_back("value = " + merged_text(*from, form.merge.kind));
+    value = "value";
+  }
   for (auto step = of_a.begin(); step != of_a.end(); ++step)
     // Parts are cut out of each rank before the ranks are put together.
     value = step < last && !joins_ranks(*step)
                 ? fmt::format("[{} for each in {}]", step_text(*step, "each"), value)
                 : step_text(*step, value);
-  lines.push_back("value = " + value);
+  if (value != "value") lines.push_back("value = " + value);
   const bool grouped = form.rows.order == RowOrder::by_head && form.rows.queries > 1;
   const std::string how = fmt::format("{}, {}", form.rows.heads, form.rows.queries);
   if (grouped && form.rows.side == 'a')
@@ -235,12 +230,19 @@ std::vector<std::string> numbers_of(const std::string& name) {
 struct Loop {
   std::vector<std::string> body;
   std::string a, b;  // Patterns.
-  std::vector<std::vector<std::string>> numbers_a, numbers_b;
+  std::vector<std::vector<std::string>> numbers_a = {}, numbers_b = {};
+  std::vector<std::string> words = {};  // What the names of a merge are called: "x", "y" …
+  std::vector<std::vector<std::string>> names = {};  // And they themselves, for each pair.
 };
 
 std::string loop_text(const Loop& loop) {
   std::string out;
-  if (loop.numbers_a.size() == 1) {
+  if (!loop.names.empty()) {
+    out += fmt::format("    for {} in [\n", fmt::join(loop.words, ", "));
+    for (const std::vector<std::string>& names : loop.names)
+      out += fmt::format("        ({}),\n", fmt::join(names, ", "));
+    out += "    ]:\n";
+  } else if (loop.numbers_a.size() == 1) {
     // The numbers of the only pair stand in its names.
     out += fmt::format("    for x, y in names({}, {}, {}{}):\n", python_text(loop.a),
                        python_text(loop.b), numbers_text(loop.numbers_a),
@@ -256,7 +258,24 @@ std::string loop_text(const Loop& loop) {
   return out;
 }
 
-std::string rule_text(const Report& report, const ConversionRow& rule) {
+// The names of a pair and of the parts that its lines use, with what the loop calls them.
+std::vector<std::string> add_names(const std::string& a, const std::string& b,
+                                   const MergedFrom& from, MergeKind kind, Loop& loop) {
+  loop.words = {"x", "y"};
+  std::vector<std::string> names = {python_text(a), python_text(b)};
+  for (std::size_t i = 0; i < from.names.size(); ++i) {
+    const std::string_view word = part_words(kind)[i];
+    const bool is_used = std::ranges::any_of(loop.body, [&](const std::string& line) {
+      return line.find(fmt::format("a[{}]", word)) != std::string::npos;
+    });
+    if (!is_used) continue;
+    loop.words.emplace_back(word);
+    names.push_back(python_text(from.names[i]));
+  }
+  return names;
+}
+
+std::string rule_text(const Report& report, const MergedPairs& merged, const ConversionRow& rule) {
   std::vector<Loop> loops;
   std::vector<std::size_t> pairs = rule.pairs;
   pairs.insert(pairs.end(), rule.exceptions.begin(), rule.exceptions.end());
@@ -264,12 +283,19 @@ std::string rule_text(const Report& report, const ConversionRow& rule) {
     const PairRow& row = report.pairs[pair];
     if (row.comparison.status >= Status::incomparable) continue;
     const std::string name_a = stored_name(row.a.name), name_b = stored_name(row.b.name);
-    std::vector<std::string> body = body_of(row, rule.form);
-    std::string a = numbered_name(name_a).pattern, b = numbered_name(name_b).pattern;
-    auto loop = std::ranges::find_if(
-        loops, [&](const Loop& each) { return each.body == body && each.a == a && each.b == b; });
-    if (loop == loops.end())
-      loop = loops.insert(loops.end(), {std::move(body), std::move(a), std::move(b), {}, {}});
+    const auto merge = merged.find(pair);
+    const MergedFrom* from =
+        rule.form.merge.side == 'a' && merge != merged.end() ? &merge->second : nullptr;
+    Loop made{body_of(row, rule.form, from), numbered_name(name_a).pattern,
+              numbered_name(name_b).pattern};
+    std::vector<std::string> names;
+    if (from) names = add_names(name_a, name_b, *from, rule.form.merge.kind, made);
+    auto loop = std::ranges::find_if(loops, [&](const Loop& each) {
+      return each.body == made.body && each.a == made.a && each.b == made.b &&
+             each.words == made.words;
+    });
+    if (loop == loops.end()) loop = loops.insert(loops.end(), std::move(made));
+    if (from) loop->names.push_back(std::move(names));
     loop->numbers_a.push_back(numbers_of(name_a));
     loop->numbers_b.push_back(numbers_of(name_b));
   }
@@ -282,16 +308,17 @@ std::string rule_text(const Report& report, const ConversionRow& rule) {
 
 }  // namespace
 
-std::string conversion_python(const Report& report) {
+std::string conversion_python(const Report& report, const MergedPairs& merged) {
   std::string out = fmt::format(
       "\"\"\"Makes the tensors of B of those of A, as tensordiff found them converted.\n\n"
       "A: {}\nB: {}\n\nconvert() takes and gives a dict of numpy arrays by name.\n\"\"\"\n\n",
       printable(report.a.path), printable(report.b.path));
-  out += kHelpers;
+  out += kPythonHelpers;
   out += "def convert(a):\n    b = {}\n\n";
-  for (const ConversionRow& rule : report.conversion) out += rule_text(report, rule);
+  for (const ConversionRow& rule : report.conversion) out += rule_text(report, merged, rule);
   for (const Report::Unpaired& only : report.only_a)
-    out += fmt::format("    # Only in A: {}\n", printable(only.id.name));
+    out += fmt::format("    # Only in A: {}{}\n", printable(only.id.name),
+                       only.merged ? ", " + printable(only.why) : "");
   for (const Report::Unpaired& only : report.only_b)
     out += fmt::format("    # To do, only in B: {} {}\n", printable(only.id.name),
                        shape_text(only.id.shape));

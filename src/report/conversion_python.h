@@ -4,12 +4,13 @@
 
 #include <string>
 
+#include "report/conversion.h"
 #include "report/report.h"
 
 namespace tensordiff {
 
 // A skeleton to read and to go on from: one loop for each kind of tensor, with numpy. It makes B
 // bit for bit where the conversion is exact; what it cannot do is marked "to do".
-std::string conversion_python(const Report& report);
+std::string conversion_python(const Report& report, const MergedPairs& merged);
 
 }  // namespace tensordiff

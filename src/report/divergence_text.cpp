@@ -54,12 +54,19 @@ std::string capitalised(std::string text) {
   return text;
 }
 
+namespace {
+
+// A file of one array has no name for it.
+std::string name_or_array(const TensorId& id) {
+  return id.name.empty() ? "the array" : printable(id.name);
+}
+
+}  // namespace
+
+std::string name_of_a(const PairRow& row) { return name_or_array(row.a); }
+
 std::string names_of(const PairRow& row) {
-  // A file of one array has no name for it.
-  const auto name = [](const TensorId& id) {
-    return id.name.empty() ? "the array" : printable(id.name);
-  };
-  const std::string a = name(row.a), b = name(row.b);
+  const std::string a = name_or_array(row.a), b = name_or_array(row.b);
   return a == b ? a : a + " → " + b;
 }
 
@@ -79,36 +86,6 @@ std::string needed_line(const Report& report, const Style& style) {
                   fmt::format("the smallest rtol that passes is {}, for {}", short_number(needed),
                               names_of(*worst)),
                   style);
-}
-
-std::string evidence_lines(const Report& report, std::size_t pair) {
-  const Finding* finding = finding_at(report, pair);
-  if (!finding || !finding->evidence) return "";
-  const EvidenceSlice& slice = *finding->evidence;
-  std::string place;
-  for (const uint64_t index : slice.at)
-    place += fmt::format("{}{}", place.empty() ? "" : ",", index);
-  const auto line = [](std::string_view label, const std::vector<double>& values) {
-    std::string text = fmt::format("      {:<6}", label);
-    for (const double value : values) text += fmt::format("{:>12}", short_number(value));
-    return values.empty() ? "" : text + "\n";
-  };
-  return fmt::format("    values from [{}] on\n", place) + line("A", slice.a) + line("B", slice.b) +
-         line("T(A)", slice.model);
-}
-
-std::string trial_lines(const Report& report, const Style& style) {
-  if (report.trials.empty()) return "";
-  std::string out = "\nwhat was tried\n";
-  std::optional<std::size_t> pair;
-  for (const Trial& trial : report.trials) {
-    if (pair && pair != trial.pair) out += evidence_lines(report, *pair);
-    if (pair != trial.pair)
-      out += "  " + style(Tone::bold, names_of(report.pairs[trial.pair])) + "\n";
-    pair = trial.pair;
-    out += fmt::format("    {:<18}{}\n", trial.code, printable(trial.outcome, kLengthMax));
-  }
-  return out + evidence_lines(report, *pair);
 }
 
 }  // namespace tensordiff

@@ -14,6 +14,7 @@ std::optional<FirstDivergence> first_divergence(const std::vector<PairRow>& rows
 
 // "a_name", or "a_name → b_name" where they differ.
 std::string names_of(const PairRow& row);
+std::string name_of_a(const PairRow& row);
 
 // "in layer 1 at post_attn", or "at NAME" where layers are not known.
 std::string place_of(const PairRow& row);
@@ -30,8 +31,5 @@ std::string capitalised(std::string text);
 
 // The smallest relative tolerance that every pair passes with; empty where nothing was compared.
 std::string needed_line(const Report& report, const Style& style);
-
-// What was tried on each pair, for --explain.
-std::string trial_lines(const Report& report, const Style& style);
 
 }  // namespace tensordiff

@@ -168,7 +168,7 @@ void tell_experts(const std::function<Result<AlignedPair>(std::size_t pair)>& vi
 
 }  // namespace
 
-void tell_reach(const std::vector<Token>& tokens,
+void tell_reach(const std::vector<RunToken>& tokens,
                 const std::function<Result<AlignedPair>(std::size_t pair)>& views_of,
                 Report& report) {
   tell_tokens(tokens, views_of, report);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "align/aligner.h"
+#include "dumps/tokens.h"
 #include "report/report.h"
 #include "tensor/catalog.h"
 
@@ -27,7 +28,7 @@ std::string experts_text(const ExpertScores& scores);
 
 // Says at the first divergence which tokens differ (tell_tokens), and which experts, where that is
 // in a mixture whose router was dumped.
-void tell_reach(const std::vector<Token>& tokens,
+void tell_reach(const std::vector<RunToken>& tokens,
                 const std::function<Result<AlignedPair>(std::size_t pair)>& views_of,
                 Report& report);
 

@@ -31,8 +31,4 @@ std::size_t columns(std::string_view text);
 // Text of at most `width` columns: what is too long loses its middle, where names say the least.
 std::string shorten(std::string_view text, std::size_t width);
 
-// A tensor's name of at most `width` columns: the layer and the last part stay as long as they fit.
-// "model.layers.17.self_attn.q_proj.weight" becomes "…layers.17.…q_proj.weight".
-std::string shorten_name(std::string_view name, std::size_t width);
-
 }  // namespace tensordiff

@@ -1,7 +1,10 @@
 // What a report comes to, in one word and its counts.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/side.h"
 #include "report/report.h"
 #include "report/wire.h"
 
@@ -20,6 +23,25 @@ std::string nothing_text(const Report& report) {
   if (!report.nothing_selected.empty()) return report.nothing_selected;
   if (report.a.tensors + report.b.tensors == 0) return "0 tensors compared: both sides are empty";
   return "0 tensors compared: A and B have no tensor in common";
+}
+
+// Where nothing differs but tensors that the other side holds merged into others.
+std::string merged_text(const Report& report) {
+  const auto agrees = [](const PairRow& row) { return row.comparison.status < Status::different; };
+  if (!std::ranges::all_of(report.pairs, agrees)) return "";
+  std::string text;
+  for (const char side : {'a', 'b'}) {
+    const auto& only = side == 'a' ? report.only_a : report.only_b;
+    const auto is_missing = [](const Report::Unpaired& tensor) {
+      return tensor.is_difference() && !tensor.merged;
+    };
+    if (std::ranges::any_of(only, is_missing)) return "";
+    if (std::ranges::any_of(only, &Report::Unpaired::merged))
+      text +=
+          fmt::format("{}{} has those only in {} merged into its weights, which agree",
+                      text.empty() ? "" : "; ", capital(side == 'a' ? 'b' : 'a'), capital(side));
+  }
+  return text;
 }
 
 }  // namespace
@@ -81,6 +103,8 @@ Summary summarise(const Report& report) {
     summary.caveat = nothing_text(report);
   else if (report.shape_only)
     summary.caveat = differs || known ? "values not compared" : "shapes match, values not compared";
+  else if (summary.verdict == Conclusion::different)
+    summary.caveat = merged_text(report);
   return summary;
 }
 

@@ -32,6 +32,19 @@ TEST(Summary, NothingComparedIsTrouble) {
   EXPECT_EQ(summarise(report).caveat, "0 tensors selected: --path 'x'");
 }
 
+TEST(Summary, TensorsThatWereMergedAreSaidToBe) {
+  Report report = with({Status::identical, Status::close});
+  Report::Unpaired& norm = report.only_a.emplace_back();
+  norm.id.name = "bn.running_var";
+  EXPECT_EQ(summarise(report).caveat, "");
+  norm.merged = true;
+  // The tensors are missing all the same: the verdict stays, and says why.
+  EXPECT_EQ(summarise(report).verdict, Conclusion::different);
+  EXPECT_EQ(summarise(report).caveat, "B has those only in A merged into its weights, which agree");
+  report.pairs.emplace_back().comparison.status = Status::different;
+  EXPECT_EQ(summarise(report).caveat, "");
+}
+
 TEST(Summary, ShapesThatMatchAreNotValuesThatDo) {
   Report report = with({Status::same_shape, Status::same_shape});
   report.shape_only = true;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "report/short_name.h"
+
 namespace tensordiff {
 namespace {
 
@@ -22,7 +24,17 @@ void Table::add(std::vector<Cell> cells, std::vector<std::string> remarks) {
   rows_.push_back({std::move(cells), std::move(remarks)});
 }
 
+// Room in which each name keeps its layer and its last part, but never more than half of the width:
+// one endless name must not cost the others their columns.
+std::size_t Table::least_of_first(std::size_t width) const {
+  std::size_t least = kFirstColumnMin;
+  if (columns_[0].names)
+    for (const Row& row : rows_) least = std::max(least, least_columns(row.cells[0].text));
+  return std::max(kFirstColumnMin, std::min(least, width / 2));
+}
+
 std::vector<std::size_t> Table::fit(std::size_t width) const {
+  const std::size_t least = least_of_first(width);
   std::vector<std::size_t> widths(columns_.size());
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     for (const Row& row : rows_) widths[i] = std::max(widths[i], columns(row.cells[i].text));
@@ -36,7 +48,7 @@ std::vector<std::size_t> Table::fit(std::size_t width) const {
     if (columns_[drop].drop == 0) break;
     // Before a column goes, the names may give way to it a little.
     const std::size_t excess = total(widths) - width;
-    if (widths[0] >= excess + 2 * kFirstColumnMin) break;
+    if (widths[0] >= excess + std::max(least, 2 * kFirstColumnMin)) break;
     widths[drop] = 0;
   }
   if (const std::size_t sum = total(widths); sum > width) {

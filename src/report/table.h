@@ -40,6 +40,7 @@ class Table {
     std::vector<Cell> cells;
     std::vector<std::string> remarks;
   };
+  std::size_t least_of_first(std::size_t width) const;
   // The width of each column, 0 for one that is left out.
   std::vector<std::size_t> fit(std::size_t width) const;
   std::string line(const std::vector<Cell>& cells, const std::vector<std::size_t>& widths,

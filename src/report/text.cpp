@@ -18,6 +18,7 @@
 #include "report/selection.h"
 #include "report/style.h"
 #include "report/table.h"
+#include "report/trials_text.h"
 #include "report/wording.h"
 
 namespace tensordiff {
@@ -178,7 +179,9 @@ std::string pair_table(const Report& report, const RenderOptions& options, const
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<std::string> below = remarks(*rows[i]);
     if (options.verbose) add_how(*rows[i], below);
-    const bool first = report.first_divergence && report.first_divergence->pair == rows[i]->index;
+    // Weights have no order in which one could be the first.
+    const bool first =
+        report.steps && report.first_divergence && report.first_divergence->pair == rows[i]->index;
     table.add(cells_of(*rows[i], first), std::move(below));
   }
   if (table.empty()) return "";
@@ -252,7 +255,8 @@ std::string render(const Report& report, const RenderOptions& options) {
          (options.verbose ? needed_line(report, style) : "") +
          metadata_lines(report, options, style) + pair_table(report, options, style) +
          unpaired_list(report.only_a, "A", options, style) +
-         unpaired_list(report.only_b, "B", options, style) + trial_lines(report, style) +
+         unpaired_list(report.only_b, "B", options, style) +
+         trial_lines(report, style, options.width) +
          answers_text(report.analyses, style, shown(kListingRowsMax, options, kListDefault),
                       options.width);
 }

@@ -93,9 +93,10 @@ std::string chart_text(const Chart& chart, const Style& style, std::size_t width
                                                     : bars(chart, style, width));
 }
 
-std::string wrapped(std::string_view text, std::size_t width, std::string_view indent) {
+std::string wrapped(std::string_view text, std::size_t width, std::string_view indent,
+                    std::size_t used) {
   std::string out, line;
-  std::size_t room = width;
+  std::size_t room = width > used ? width - used : 1;
   for (const std::string_view word : split(text, ' ')) {
     if (!line.empty() && columns(line) + 1 + columns(word) > room) {
       out += line + "\n" + std::string(indent);

@@ -13,6 +13,8 @@ namespace tensordiff {
 std::string chart_text(const Chart& chart, const Style& style, std::size_t width);
 
 // Text in lines of at most `width` columns, broken at spaces, each after the first behind `indent`.
-std::string wrapped(std::string_view text, std::size_t width, std::string_view indent);
+// Of the first line, `used` columns are taken.
+std::string wrapped(std::string_view text, std::size_t width, std::string_view indent,
+                    std::size_t used = 0);
 
 }  // namespace tensordiff

@@ -172,16 +172,16 @@ TEST(Table, DropsTheLeastColumnThenShortensTheFirst) {
             "    └ a remark\n");
 }
 
-TEST(Style, KeepsTheLayerAndTheLastPartOfAName) {
-  const std::string_view name = "model.layers.17.self_attn.q_proj.weight";
-  EXPECT_EQ(shorten_name(name, 39), name);
-  EXPECT_EQ(shorten_name(name, 30), "…layers.17.…attn.q_proj.weight");
-  EXPECT_EQ(shorten_name(name, 26), "…layers.17.…q_proj.weight");
-  EXPECT_EQ(shorten_name("a.b.c.dddddddddd", 9), "a.b.…dddd");  // No layer: the middle goes.
-  EXPECT_EQ(shorten_name("model.layers.3.mlp.down_proj → blk.3.ffn_down.weight", 40),
-            "model.la…down_proj → blk.3.ffn…wn.weight");
-  for (std::size_t width = 3; width < 60; ++width)
-    EXPECT_LE(columns(shorten_name(name, width)), width);
+TEST(Table, LeavesOutColumnsBeforeANameLosesItsLayer) {
+  Table table({{"pair", Column::Side::left, 0, true},
+               {"rel L2", Column::Side::right},
+               {"dtype", Column::Side::left, 1}});
+  table.add({{"model.layers.3.self_attn.k_proj → model.layers.3.self_attn.qkv_proj[k]"},
+             {"0.5"},
+             {"f32"}});
+  EXPECT_EQ(table.render(Style(false), 37),
+            "  pair                         rel L2\n"
+            "  …3.…k_proj → …qkv_proj[k]       0.5\n");
 }
 
 TEST(Style, ShortensByCharactersNotBytes) {

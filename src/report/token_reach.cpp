@@ -25,8 +25,13 @@ constexpr double kRoundoffs = 8;
 constexpr double kSmall = 0.25;  // Of the mean token: smaller ones have the noise of others.
 constexpr std::size_t kPartsMax = 4;
 
-// The view with its tokens first; nothing where no axis is theirs.
-std::optional<View> tokens_first(const View& view, uint64_t tokens) {
+// The view with its tokens first, on one axis or as [batch, length, …]; nothing where no axis is
+// theirs.
+std::optional<View> tokens_first(const View& view, uint64_t tokens, uint64_t batch) {
+  const Shape& shape = view.shape;
+  if (batch > 1 && shape.size() > 2 && shape[0] == batch && tokens % batch == 0 &&
+      shape[1] == tokens / batch)
+    return view;
   const auto axis = std::ranges::find(view.shape, tokens);
   if (axis == view.shape.end()) return std::nullopt;
   std::vector<uint64_t> order(view.shape.size());
@@ -69,10 +74,10 @@ struct BySquares {
   std::vector<double> gaps, sizes;
 };
 
-std::optional<BySquares> squares_of(const AlignedPair& views, uint64_t tokens) {
+std::optional<BySquares> squares_of(const AlignedPair& views, uint64_t tokens, uint64_t batch) {
   if (tokens < 2 || views.a.elements() > kReadMax) return std::nullopt;
-  const std::optional<View> first_a = tokens_first(views.a, tokens);
-  const std::optional<View> first_b = tokens_first(views.b, tokens);
+  const std::optional<View> first_a = tokens_first(views.a, tokens, batch);
+  const std::optional<View> first_b = tokens_first(views.b, tokens, batch);
   if (!first_a || !first_b || first_a->shape != first_b->shape) return std::nullopt;
   const std::optional<std::vector<double>> a = values_of(*first_a), b = values_of(*first_b);
   if (!a || !b) return std::nullopt;
@@ -88,13 +93,14 @@ std::optional<BySquares> squares_of(const AlignedPair& views, uint64_t tokens) {
 
 }  // namespace
 
-std::optional<std::vector<double>> errors_by_token(const AlignedPair& views, uint64_t tokens) {
-  std::optional<BySquares> squares = squares_of(views, tokens);
+std::optional<std::vector<double>> errors_by_token(const AlignedPair& views, uint64_t tokens,
+                                                   uint64_t batch) {
+  std::optional<BySquares> squares = squares_of(views, tokens, batch);
   return squares ? std::optional(std::move(squares->gaps)) : std::nullopt;
 }
 
-std::optional<TokenRows> rows_apart(const AlignedPair& views, uint64_t tokens) {
-  std::optional<BySquares> squares = squares_of(views, tokens);
+std::optional<TokenRows> rows_apart(const AlignedPair& views, uint64_t tokens, uint64_t batch) {
+  std::optional<BySquares> squares = squares_of(views, tokens, batch);
   if (!squares) return std::nullopt;
   auto& [gaps, sizes] = *squares;
   const double mean = std::accumulate(sizes.begin(), sizes.end(), 0.0) / double(tokens);
@@ -111,10 +117,11 @@ std::optional<TokenRows> rows_apart(const AlignedPair& views, uint64_t tokens) {
   return rows;
 }
 
-std::string reach_text(const TokenRows& rows, const std::vector<Token>& tokens) {
+std::string reach_text(const TokenRows& rows, const std::vector<RunToken>& tokens) {
+  const bool placed = std::ranges::all_of(tokens, &RunToken::placed);
   std::map<int32_t, InSequence> sequences;
   for (uint64_t row = 0; row < tokens.size(); ++row) {
-    InSequence& in = sequences[tokens[row].sequence];
+    InSequence& in = sequences[placed ? tokens[row].sequence : tokens[row].pass];
     ++in.tokens;
     const int64_t position = std::max(0, tokens[row].position);
     if (rows.contains(row))
@@ -128,19 +135,30 @@ std::string reach_text(const TokenRows& rows, const std::vector<Token>& tokens) 
     if (in.positions.empty() || ++parts > kPartsMax) continue;
     std::string part = text_of(in);
     if (sequences.size() > 1)
-      part = fmt::format("of sequence {}{}{}", number, part.empty() ? "" : " ", part);
+      part = fmt::format("of {} {}{}{}", placed ? "sequence" : "pass", number,
+                         part.empty() ? "" : " ", part);
     text += (text.empty() ? "" : " and ") + part;
   }
   return parts > kPartsMax ? text + " and more" : text;
 }
 
-void tell_tokens(const std::vector<Token>& tokens,
+namespace {
+
+// How many there are, where all are of one length and numbered in order: [batch, length, …].
+uint64_t sequences_of(const std::vector<RunToken>& tokens) {
+  return static_cast<uint64_t>(std::max(0, tokens.back().sequence)) + 1;
+}
+
+}  // namespace
+
+void tell_tokens(const std::vector<RunToken>& tokens,
                  const std::function<Result<AlignedPair>(std::size_t pair)>& views_of,
                  Report& report) {
   if (tokens.size() < 2 || !report.first_divergence) return;
+  const uint64_t batch = sequences_of(tokens);
   const auto rows_of = [&](std::size_t pair) -> std::optional<TokenRows> {
     const Result<AlignedPair> views = views_of(pair);
-    return views.ok() ? rows_apart(views.value(), tokens.size()) : std::nullopt;
+    return views.ok() ? rows_apart(views.value(), tokens.size(), batch) : std::nullopt;
   };
   const PairRow& first = report.pairs[report.first_divergence->pair];
   const std::optional<TokenRows> rows = rows_of(first.index);
@@ -159,6 +177,7 @@ void tell_tokens(const std::vector<Token>& tokens,
     stays = *there == *rows;
   }
   if (stays && looked > 0) text += fmt::format(", in every layer from {} on", *layer);
+  if (const std::string passes = passes_text(*rows, tokens); !passes.empty()) text += ": " + passes;
   report.first_divergence->explanation += "; " + text;
 }
 

@@ -14,6 +14,7 @@
 #include "report/wording.h"
 #include "tensor/reader.h"
 #include "tensor/sample.h"
+#include "tensor/stored.h"
 
 namespace tensordiff {
 namespace {
@@ -46,7 +47,7 @@ Result<Digest> digest_of(const View& view) {
       mix(word);
     }
   }
-  if (!reader.intact()) return Error("the file was cut short while it was read");
+  if (!reader.intact()) return Error("{}", damage_of(reader.view()));
   mix(static_cast<uint64_t>(view.dtype));
   return digest;
 }

@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "base/remote_files.h"
 #include "base/text.h"
 #include "serve/assets.h"
 #include "serve/routes.h"
@@ -171,9 +172,10 @@ Result<SessionPtr> App::open_inputs() {
   for (std::size_t i = 0; i < options.inputs.size(); ++i) {
     const std::string& path = options.inputs[i];
     std::error_code fault;
-    const fs::path found = fs::canonical(path, fault);
+    const fs::path found = is_remote(path) ? fs::path(path) : fs::canonical(path, fault);
     if (fault) return Error("{}: {}", printable(path), fault.message());
-    const SourcePtr source = TRY(sources.open(found.string(), found.filename().string(), false));
+    const std::string name = is_remote(path) ? shown_input(path) : found.filename().string();
+    const SourcePtr source = TRY(sources.open(found.string(), name, false));
     (i == 0 ? settings.a : settings.b).push_back(source->id());
   }
   settings.mode = settings.usual_mode();

@@ -6,6 +6,7 @@
 
 #include "base/build_info.h"
 #include "base/parallel.h"
+#include "base/remote_files.h"
 #include "base/text.h"
 #include "naming/naming.h"
 #include "serve/columns.h"
@@ -86,7 +87,7 @@ Reply get_health(const Call& call) {
   for (const std::string_view stage : known_stages()) json.value(stage);
   json.end_array().key("roots").begin_array();
   for (const fs::path& root : app.roots.folders()) json.value(root.string());
-  json.end_array().key("open");
+  json.end_array().member("watch", app.options.watch).key("open");
   app.opened.empty() ? json.null() : json.value(app.opened);
   return json_response(json.end_object().take());
 }
@@ -133,13 +134,22 @@ Reply get_sources(const Call& call) {
 Reply post_source(const Call& call) {
   const std::string path(call.body["path"].string());
   if (path.empty()) return Error("path: missing");
-  const Roots& roots = call.app.roots;
-  const Roots::Found found = roots.find(path);
-  if (found.outside) return outside(path, roots);
-  if (found.path.empty())
-    return problem(404, fmt::format("there is no file or folder '{}'", printable(path)));
-  const Result<SourcePtr> source =
-      call.app.sources.open(found.path.string(), found.path.filename().string(), false);
+  Result<SourcePtr> source = SourcePtr();
+  if (is_remote(path)) {
+    if (const Result<const RemoteFiles*> files = remote_files(); !files.ok())
+      return problem(403, files.error().message(), "tensordiff serve --remote allows them");
+    // It would be kept with the session and shown, and may hold a signature.
+    if (shown_input(path) != path)
+      return problem(422, "an address with a query is not opened here");
+    source = call.app.sources.open(path, path, false);
+  } else {
+    const Roots& roots = call.app.roots;
+    const Roots::Found found = roots.find(path);
+    if (found.outside) return outside(path, roots);
+    if (found.path.empty())
+      return problem(404, fmt::format("there is no file or folder '{}'", printable(path)));
+    source = call.app.sources.open(found.path.string(), found.path.filename().string(), false);
+  }
   if (!source.ok()) return problem(422, source.error().message());
   JsonWriter json;
   write_source(json, *source.value(), call.app.sources.options());

@@ -118,6 +118,26 @@ Outcome scan(const Reader& a, const Reader& b, const Search& search) {
   return outcome;
 }
 
+struct Count {
+  uint64_t hits = 0;
+  bool done = false;  // All elements were looked at.
+};
+
+// How many there are in all, wherever the search starts.
+Count count_all(const Reader& a, const Reader& b, const Search& search) {
+  Count count;
+  const uint64_t elements = a.view().elements(), end = std::min(elements, kScannedMax);
+  std::vector<double> of_a(kBlock), of_b(kBlock);
+  for (uint64_t first = 0; first < end && !called_off(); first += kBlock) {
+    const std::size_t size = std::min<uint64_t>(kBlock, end - first);
+    read_values(a, first, size, of_a.data());
+    read_values(b, first, size, of_b.data());
+    for (std::size_t i = 0; i < size; ++i) count.hits += hits(of_a[i], of_b[i], search);
+  }
+  count.done = end == elements;
+  return count;
+}
+
 }  // namespace
 
 Reply post_find(const Call& call) {
@@ -140,6 +160,8 @@ Reply post_find(const Call& call) {
   const Reader reader_a = TRY(Reader::open(*a).in("A"));
   const Reader reader_b = TRY(Reader::open(*b).in("B"));
   const Outcome outcome = scan(reader_a, reader_b, search);
+  std::optional<Count> count;
+  if (call.body["count"].boolean().value_or(false)) count = count_all(reader_a, reader_b, search);
   if (!reader_a.intact() || !reader_b.intact())
     return problem(422, "the file was cut short while it was read");
   for (const Hit& hit : outcome.hits) {
@@ -158,6 +180,7 @@ Reply post_find(const Call& call) {
   const uint64_t next =
       search.forward ? search.from + outcome.scanned : search.from - outcome.scanned;
   ended ? json.null() : json.value(std::to_string(next));
+  if (count) json.member("count", count->hits).member("countDone", count->done);
   return json_response(json.end_object().take());
 }
 

@@ -18,6 +18,7 @@ struct ServeOptions {
   uint16_t ports = 20;             // How many are tried from that one on.
   std::vector<std::string> roots;  // Empty: the folders of the inputs, or the current one.
   std::string state;               // Folder of what lasts; empty: the user's.
+  bool watch = false;              // The page compares again when a file changes.
   bool legacy_open = false;        // The earlier debugger's routes ask for no token.
   uint64_t upload_limit = 500'000'000;
   OpenOptions open;

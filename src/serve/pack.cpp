@@ -15,7 +15,7 @@ namespace tensordiff::serve {
 namespace {
 
 // Results of another version are computed again.
-std::string magic() { return fmt::format("tensordiff results 5 {}", kVersion); }
+std::string magic() { return fmt::format("tensordiff results 6 {}", kVersion); }
 
 class Packer {
  public:
@@ -224,9 +224,9 @@ void field(Box& box, ConversionRow& row) {
 template <class Box>
 void field(Box& box, Results& results) {
   Report& report = results.report;
-  all(box, report.a, report.b, report.alone, report.first_divergence, report.next_divergences,
-      report.findings, report.pairs, report.only_a, report.only_b, report.auxiliary_a,
-      report.auxiliary_b, report.notes, report.conversion, results.singles);
+  all(box, report.a, report.b, report.alone, report.steps, report.first_divergence,
+      report.next_divergences, report.findings, report.pairs, report.only_a, report.only_b,
+      report.auxiliary_a, report.auxiliary_b, report.notes, report.conversion, results.singles);
 }
 
 // Whatever other code takes for granted of what points into the rows.

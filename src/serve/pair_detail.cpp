@@ -7,11 +7,15 @@
 #include "report/json_values.h"
 #include "report/wire.h"
 #include "report/wording.h"
+#include "serve/axis_names.h"
 #include "serve/routes.h"
 #include "serve/rows.h"
 
 namespace tensordiff::serve {
 namespace {
+
+// A pair has one or two findings; more are not offered.
+constexpr std::size_t kFindingsTried = 4;
 
 void write_tensor(JsonWriter& json, const TensorId& id, const View* view, const Stats* stats) {
   json.begin_object().member("name", id.name).member("dtype", tensordiff::name_of(id.dtype));
@@ -30,6 +34,13 @@ void write_tensor(JsonWriter& json, const TensorId& id, const View* view, const 
 std::optional<double> snr_db(const Diff& diff) {
   if (!diff.rel_l2 || *diff.rel_l2 == 0 || !std::isfinite(*diff.rel_l2)) return std::nullopt;
   return -20 * std::log10(*diff.rel_l2);
+}
+
+void write_diff(JsonWriter& json, const Diff& of) {
+  const Diff diff = as_shown(of);
+  json.begin_object();
+  wire::write_members(json, diff, wire::diff_fields(), wire::Naming::camel);
+  json.member("snrDb", snr_db(diff)).member("ratio", tolerance_ratio(diff)).end_object();
 }
 
 // The same steps for NumPy; nothing where ranks were put together first.
@@ -76,7 +87,9 @@ std::optional<bool> introduced(const Report& report, std::size_t pair) {
     if (next.pair == pair) return made(next);
   const Status status = report.pairs[pair].comparison.status;
   const bool judged = report.pairs[pair].verdict.has_value();
-  return judged && status == Status::different ? std::optional(false) : std::nullopt;
+  // Nothing can be carried to where nothing has diverged yet.
+  const bool behind = report.first_divergence && pair > report.first_divergence->pair;
+  return judged && behind && status == Status::different ? std::optional(false) : std::nullopt;
 }
 
 void write_steps(JsonWriter& json, const std::vector<Step>& steps, char side) {
@@ -90,7 +103,11 @@ void write_steps(JsonWriter& json, const std::vector<Step>& steps, char side) {
   json.end_array();
 }
 
-void write_pair(JsonWriter& json, const SessionState& state, const Row& row, const OpenPair* open) {
+// What a finding leaves of the pair, where one is applied: the numbers of T(A) against B.
+using Left = std::optional<Comparison>;
+
+void write_pair(JsonWriter& json, const SessionState& state, const Row& row, const OpenPair* open,
+                const Left& left) {
   const PairRow& pair = *row.pair;
   const bool compared = was_compared(row);
   // Before it is measured, the layout is known to whoever looks at its values.
@@ -100,17 +117,20 @@ void write_pair(JsonWriter& json, const SessionState& state, const Row& row, con
   json.key("a");
   const View* a = open && open->a ? &*open->a : nullptr;
   const View* b = open && open->b ? &*open->b : nullptr;
-  write_tensor(json, pair.a, a, compared ? &pair.comparison.a : nullptr);
+  const Stats& of_a = left ? left->a : pair.comparison.a;
+  write_tensor(json, pair.a, a, compared ? &of_a : nullptr);
   json.key("b");
   write_tensor(json, pair.b, b, compared ? &pair.comparison.b : nullptr);
   json.key("shape");
   compared || early ? json.value(early ? early->a.shape : pair.shape) : json.null();
+  json.member("axes",
+              compared ? axis_names(state.results.report, pair) : std::vector<std::string>());
   json.key("transforms").begin_object().key("a");
   write_steps(json, steps, 'a');
   json.key("b");
   write_steps(json, steps, 'b');
   json.end_object().key("metrics");
-  write_metrics(json, row);
+  left ? write_diff(json, left->diff) : write_metrics(json, row);
   json.member("introduced", introduced(state.results.report, row.id));
   json.key("findings").begin_array();
   for (const Finding& finding : state.results.report.findings)
@@ -132,7 +152,8 @@ void write_alone(JsonWriter& json, const Row& row, const OpenPair* open, const S
     const View* view = open ? open->side(*side, true) : nullptr;
     write_tensor(json, row.alone->id, view, stats);
   }
-  json.member("shape", row.alone->id.shape).key("transforms").begin_object();
+  json.member("shape", row.alone->id.shape).key("axes").begin_array().end_array();
+  json.key("transforms").begin_object();
   json.key("a").begin_array().end_array().key("b").begin_array().end_array().end_object();
   json.key("metrics").null().key("introduced").null().key("findings").begin_array().end_array();
   json.key("numpy").null();
@@ -141,26 +162,50 @@ void write_alone(JsonWriter& json, const Row& row, const OpenPair* open, const S
 }  // namespace
 
 void write_metrics(JsonWriter& json, const Row& row) {
-  if (!was_compared(row)) {
-    json.null();
-    return;
-  }
-  const Diff diff = as_shown(row.pair->comparison.diff);
-  json.begin_object();
-  wire::write_members(json, diff, wire::diff_fields(), wire::Naming::camel);
-  json.member("snrDb", snr_db(diff)).member("ratio", tolerance_ratio(diff)).end_object();
+  was_compared(row) ? write_diff(json, row.pair->comparison.diff) : static_cast<void>(json.null());
 }
 
 void write_finding(JsonWriter& json, const Finding& finding) {
   wire::write_object(json, finding, wire::finding_fields(), wire::Naming::camel);
 }
 
+namespace {
+
+// The findings of a row that can be applied to A, by their numbers.
+std::vector<uint64_t> applicable(App& app, const Target& target) {
+  std::size_t findings = 0;
+  target.session->read([&](const SessionState& state) {
+    for (const Finding& finding : state.results.report.findings)
+      findings += finding.pair == target.row;
+  });
+  std::vector<uint64_t> numbers;
+  for (std::size_t i = 0; i < std::min(findings, kFindingsTried); ++i)
+    if (app.pairs.open(app.sessions, target.session, target.row, i).ok()) numbers.push_back(i);
+  return numbers;
+}
+
+Result<Left> left_of(const OpenPair& open) {
+  if (!open.applied) return Left();
+  const Tolerance& limit = open.comparison.diff.tolerance;
+  const CompareOptions options{
+      .atol = limit.atol, .rtol = limit.rtol, .equal_nan = open.equal_nan, .on_progress = {}};
+  return Left(TRY(compare(*open.aligned, options)));
+}
+
+}  // namespace
+
 Reply get_pair(const Call& call) {
   const Target target = row_of(call);
   if (target.failure) return *target.failure;
   // A row says what it knows also where its values cannot be had.
   App& app = call.app;
-  const Result<OpenPairPtr> opened = app.pairs.open(app.sessions, target.session, target.row);
+  const std::optional<std::size_t> finding = TRY(finding_wanted(call));
+  const Result<OpenPairPtr> opened =
+      app.pairs.open(app.sessions, target.session, target.row, finding);
+  if (finding && !opened.ok()) return problem(422, opened.error().message());
+  Left left;
+  if (finding) left = TRY(left_of(*opened.value()));
+  const std::vector<uint64_t> can = applicable(app, target);
   const OpenPair* open = opened.ok() ? opened.value().get() : nullptr;
   // Of a tensor alone nothing was measured yet.
   std::optional<Stats> alone;
@@ -176,7 +221,7 @@ Reply get_pair(const Call& call) {
     json.key("verdict");
     row.pair&& row.pair->verdict ? json.value(tensordiff::name_of(*row.pair->verdict))
                                  : json.null();
-    row.pair ? write_pair(json, state, row, open)
+    row.pair ? write_pair(json, state, row, open, left)
              : write_alone(json, row, open, alone ? &*alone : nullptr);
     text_or_null(json, "message",
                  row.pair ? tensordiff::message_of(*row.pair) : row.alone->id.fault);
@@ -184,6 +229,8 @@ Reply get_pair(const Call& call) {
     text_or_null(json, "note", row.note);
     const Layout* layout = row.pair ? state.settings.layout_of(row.pair->a.name) : nullptr;
     text_or_null(json, "dims", layout ? layout->dims : "");
+    json.member("applicable", can).key("applied");
+    finding ? json.value(uint64_t{*finding}) : json.null();
     json.key("v");
     open ? json.value(open->version) : json.null();
     json.end_object();

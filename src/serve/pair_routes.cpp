@@ -108,6 +108,15 @@ Reply patch_pair(const Call& call) {
   });
   if (name.empty()) return problem(422, "only a pair has axes to bring together");
   TRY(settings.set_layout(name, std::string(dims.string())));
+  // Axes that do not fit are refused, and change nothing.
+  if (!dims.is_null()) {
+    const std::shared_ptr<const Pairing> pairing = TRY(call.app.sessions.pairing(target.session));
+    const tensordiff::Request request = TRY(request_for(settings));
+    if (target.row < pairing->matching.pairs.size()) {
+      const Result<AlignedPair> fits = align_pair(*pairing, target.row, request);
+      if (!fits.ok()) return problem(422, fits.error().message());
+    }
+  }
   TRY(call.app.sessions.set(target.session, settings));
   call.app.sessions.compare(target.session, false);
   return json_response(session_brief(call.app, target.session), 202);
@@ -132,7 +141,10 @@ Reply get_pairings(const Call& call) {
   json.begin_object().member("fingerprint", names).key("pairs").begin_array();
   for (const NamePair& pair : settings.pairings)
     json.begin_object().member("a", pair.a).member("b", pair.b).member("by", "hand").end_object();
-  json.end_array().member("only", settings.only).key("stale");
+  json.end_array().member("only", settings.only).key("apart").begin_array();
+  for (const NamePair& pair : settings.apart)
+    json.begin_object().member("a", pair.a).member("b", pair.b).end_object();
+  json.end_array().key("stale");
   const Result<std::shared_ptr<const Pairing>> pairing = call.app.sessions.pairing(target.session);
   write_stale(json, pairing.ok() ? stale_pairs(*pairing.value(), settings.pairings)
                                  : std::vector<StalePair>());
@@ -149,6 +161,7 @@ Reply put_pairings(const Call& call) {
   Settings after = before;
   after.only = false;
   Json::Object changes = {{"pairs", call.body["pairs"]}, {"only", call.body["only"]}};
+  if (call.body["apart"].is_array()) changes.push_back({"apart", call.body["apart"]});
   TRY(apply(Json(std::move(changes)), after));
   const std::string_view fingerprint = call.body["fingerprint"].string();
   if (!fingerprint.empty() && fingerprint != names) {

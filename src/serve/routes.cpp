@@ -158,11 +158,25 @@ Target row_of(const Call& call) {
   return target;
 }
 
+Result<std::optional<std::size_t>> finding_wanted(const Call& call) {
+  const std::optional<std::string_view> text = call.query.find("apply");
+  if (!text || text->empty()) return std::optional<std::size_t>();
+  const std::optional<uint64_t> number = parse_digits(*text);
+  if (!number) return Error("apply: '{}' is no number of a finding", printable(*text));
+  return std::optional<std::size_t>(*number);
+}
+
 Target open_row(const Call& call) {
   Target target = row_of(call);
   if (target.failure) return target;
   App& app = call.app;
-  Result<OpenPairPtr> pair = app.pairs.open(app.sessions, target.session, target.row);
+  const Result<std::optional<std::size_t>> finding = finding_wanted(call);
+  if (!finding.ok()) {
+    target.failure = problem(400, finding.error().message());
+    return target;
+  }
+  Result<OpenPairPtr> pair =
+      app.pairs.open(app.sessions, target.session, target.row, finding.value());
   if (pair.ok()) {
     target.pair = std::move(pair).value();
     const std::optional<std::string_view> version = call.query.find("v");

@@ -60,6 +60,8 @@ struct Target {
 Target session_of(const Call& call);
 Target row_of(const Call& call);
 Target open_row(const Call& call);  // Also opens its values.
+// Which finding of the row is to be applied to A (`apply=0`), if any.
+Result<std::optional<std::size_t>> finding_wanted(const Call& call);
 
 // {id, rev, run, job} of a session.
 std::string session_brief(App& app, const SessionPtr& session);

@@ -45,7 +45,8 @@ void write_results(JsonWriter& json, const SessionState& state) {
   const Report& report = state.results.report;
   wire::write_some(json, report, wire::report_fields(),
                    {"first_divergence", "next_divergences", "findings", "notes"});
-  json.member("ordered", !state.order.empty()).key("conversion").begin_array();
+  json.member("ordered", !state.order.empty()).member("steps", report.steps);
+  json.key("conversion").begin_array();
   for (const ConversionRow& row : report.conversion) {
     json.begin_object().member("tensors", uint64_t{row.pairs.size()});
     wire::write_some(json, row, wire::conversion_fields(), {"rule", "a", "b", "exceptions"});

@@ -83,12 +83,12 @@ Result<void> apply_match(const Json& match, Settings& settings) {
   return {};
 }
 
-Result<void> apply_pairings(const Json& list, Settings& settings) {
-  settings.pairings.clear();
+Result<void> apply_pairings(const Json& list, std::string_view key, std::vector<NamePair>& pairs) {
+  pairs.clear();
   for (const Json& pair : list.array()) {
     if (!pair["a"].is_string() || !pair["b"].is_string())
-      return Error("pairs: each needs the names a and b");
-    settings.pairings.push_back({std::string(pair["a"].string()), std::string(pair["b"].string())});
+      return Error("{}: each needs the names a and b", key);
+    pairs.push_back({std::string(pair["a"].string()), std::string(pair["b"].string())});
   }
   return {};
 }
@@ -157,7 +157,9 @@ Result<void> apply(const Json& changes, Settings& settings) {
     else if (member.key == "match")
       TRY(apply_match(value, settings));
     else if (member.key == "pairs")
-      TRY(apply_pairings(value, settings));
+      TRY(apply_pairings(value, "pairs", settings.pairings));
+    else if (member.key == "apart")
+      TRY(apply_pairings(value, "apart", settings.apart));
     else if (member.key == "layouts")
       TRY(apply_layouts(value, settings));
     else if (member.key == "only")
@@ -188,7 +190,10 @@ std::string text_of(const Settings& settings) {
   json.key("pairs").begin_array();
   for (const NamePair& pair : settings.pairings)
     json.begin_object().member("a", pair.a).member("b", pair.b).end_object();
-  json.end_array().member("only", settings.only).key("layouts").begin_array();
+  json.end_array().member("only", settings.only).key("apart").begin_array();
+  for (const NamePair& pair : settings.apart)
+    json.begin_object().member("a", pair.a).member("b", pair.b).end_object();
+  json.end_array().key("layouts").begin_array();
   for (const Layout& layout : settings.layouts)
     json.begin_object().member("a", layout.a).member("dims", layout.dims).end_object();
   return json.end_array().end_object().take();
@@ -210,6 +215,7 @@ Result<tensordiff::Request> request_for(const Settings& settings) {
   request.match.strategies = settings.strategies;
   request.match.fuzzy_threshold = settings.fuzzy_threshold;
   request.match.pairs = settings.pairings;
+  request.apart = settings.apart;
   request.align.enabled = settings.align;
   // What was paired by hand stands whatever strategies are wanted beside it.
   if (settings.only) request.match.strategies.assign(1, std::string(matchers::manual.name));

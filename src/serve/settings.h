@@ -36,7 +36,8 @@ struct Settings {
   double fuzzy_threshold = 0.6;
   bool align = true;
   std::vector<NamePair> pairings;
-  bool only = false;  // No other pairs than these.
+  bool only = false;            // No other pairs than these.
+  std::vector<NamePair> apart;  // Taken apart by hand: never paired with each other.
   std::vector<Layout> layouts;
 
   // The one that its sources ask for, where the user chose none.

@@ -1,11 +1,15 @@
 // How a pair is spread out: its error along each axis, histograms, and its worst elements.
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "base/parallel.h"
 #include "base/text.h"
 #include "compare/explore.h"
+#include "logits/row.h"
 #include "serve/routes.h"
+#include "tensor/reader.h"
 
 namespace tensordiff::serve {
 namespace {
@@ -69,6 +73,38 @@ Result<void> write_value_histogram(JsonWriter& json, const Call& call, const Ope
   return {};
 }
 
+constexpr uint64_t kPointsMax = 400;  // More than a plot is wide.
+
+// How far what two runs predict is apart, by position: the largest divergence of each stretch, and
+// how many of its positions have another most likely word. Each row is taken as logits.
+Result<void> write_predictions(JsonWriter& json, const AlignedPair& pair) {
+  const Shape& shape = pair.a.shape;
+  if (shape.empty() || shape.back() < 2 || is_complex(pair.a.dtype) || is_complex(pair.b.dtype))
+    return Error("rows of this pair are no predictions");
+  const uint64_t words = shape.back(), positions = pair.a.elements() / words;
+  const Reader a = TRY(Reader::open(pair.a)), b = TRY(Reader::open(pair.b));
+  const uint64_t per_bin = std::max<uint64_t>(1, (positions + kPointsMax - 1) / kPointsMax);
+  std::vector<double> kl((positions + per_bin - 1) / per_bin);
+  std::vector<uint64_t> other_top(kl.size());
+  uint64_t unusable = 0;
+  std::vector<double> row_a(words), row_b(words);
+  for (uint64_t i = 0; i < positions && !called_off(); ++i) {
+    a.values(i * words, words, row_a.data());
+    b.values(i * words, words, row_b.data());
+    if (!to_log_probs(row_a) || !to_log_probs(row_b)) {
+      ++unusable;
+      continue;
+    }
+    const PositionDiff diff = compare_position(row_a, row_b, std::nullopt);
+    kl[i / per_bin] = std::max(kl[i / per_bin], diff.kl);
+    other_top[i / per_bin] += diff.same_top ? 0 : 1;
+  }
+  json.key("predictions").begin_object().member("positions", positions);
+  json.member("perBin", per_bin).member("kl", kl).member("otherTop", other_top);
+  json.member("unusable", unusable).end_object();
+  return {};
+}
+
 }  // namespace
 
 Reply get_axes(const Call& call) {
@@ -87,7 +123,10 @@ Reply get_axes(const Call& call) {
     json.member("meanAbs", profile.mean_abs).member("nonfinite", profile.nonfinite);
     json.end_object();
   }
-  return json_response(json.end_array().end_object().take());
+  json.end_array();
+  if (!call.query.text("predictions", "").empty())
+    TRY(write_predictions(json, *target.pair->aligned));
+  return json_response(json.end_object().take());
 }
 
 Reply get_histogram(const Call& call) {

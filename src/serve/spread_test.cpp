@@ -18,6 +18,15 @@ TEST_F(SpreadRoutes, AlongEachAxis) {
   EXPECT_EQ(axes[0]["maxAbs"][0].number(), 0);
 }
 
+// A row is taken as logits: the element that differs makes one position predict other words.
+TEST_F(SpreadRoutes, PredictionsByPosition) {
+  const Json all = json(get(path + "/axes?predictions=1"));
+  EXPECT_EQ(all["predictions"]["positions"].number(), 1);
+  EXPECT_EQ(all["predictions"]["perBin"].number(), 1);
+  EXPECT_GT(all["predictions"]["kl"][0].number(), 0.01);
+  EXPECT_TRUE(json(get(path + "/axes"))["predictions"].is_null());
+}
+
 TEST_F(SpreadRoutes, Histograms) {
   EXPECT_EQ(text(json(get(path + "/histogram"))["of"]), "d");
   EXPECT_EQ(get(path + "/histogram?of=a").status, 200);

@@ -7,6 +7,7 @@
 #include "align/view.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "serve/applied.h"
 #include "serve/query.h"
 
 namespace tensordiff::serve {
@@ -29,7 +30,15 @@ struct Place {
   std::string alone;            // the name of the tensor,
   bool of_b = false;            // and its side.
   std::string name_a;
+  std::optional<Finding> finding;  // To be applied to A.
 };
+
+// The finding of a row with this number.
+std::optional<Finding> finding_of(const SessionState& state, std::size_t row, std::size_t number) {
+  for (const Finding& finding : state.results.report.findings)
+    if (finding.pair == row && number-- == 0) return finding;
+  return std::nullopt;
+}
 
 Place place_of(const SessionState& state, std::size_t id, OpenPair& open) {
   const Row row = state.row(id);
@@ -88,6 +97,22 @@ Result<void> open_both(const Pairing& pairing, const Place& place, const Setting
   return {};
 }
 
+// T(A) instead of A.
+Result<void> apply_finding(const Pairing& pairing, const Place& place, OpenPair& open) {
+  const auto named = [&](std::string_view name) -> std::optional<View> {
+    const auto tensor = std::ranges::find(pairing.a.tensors, name, &Tensor::name);
+    if (tensor == pairing.a.tensors.end() || !tensor->fault.empty()) return std::nullopt;
+    return tensor->view;
+  };
+  std::optional<View> view;
+  if (place.finding && open.aligned && open.compared)
+    view = applied(*place.finding, *open.aligned, named);
+  if (!view) return Error("this finding names no change that can be applied to A");
+  open.aligned->a = std::move(*view);
+  open.applied = true;
+  return hold(open.aligned->a, open);
+}
+
 }  // namespace
 
 const View* OpenPair::side(char which, bool stored) const {
@@ -96,17 +121,19 @@ const View* OpenPair::side(char which, bool stored) const {
   return view ? &*view : nullptr;
 }
 
-Result<OpenPairPtr> PairCache::open(Sessions& sessions, const SessionPtr& session,
-                                    std::size_t row) {
+Result<OpenPairPtr> PairCache::open(Sessions& sessions, const SessionPtr& session, std::size_t row,
+                                    std::optional<std::size_t> finding) {
   auto open = std::make_shared<OpenPair>();
   Place place;
   Settings settings;
   std::shared_ptr<const Pairing> pairing;  // That of this very row: another run may come meanwhile.
   session->read([&](const SessionState& state) {
     if (row < state.row_count()) place = place_of(state, row, *open);
+    if (finding) place.finding = finding_of(state, row, *finding);
     settings = state.settings;
     pairing = state.pairing;
   });
+  if (finding) place.version += fmt::format("t{}", *finding);
   const std::string key = fmt::format("{} {} {} {}", session->id(), place.version, row,
                                       static_cast<int>(open->compared));
   {
@@ -122,6 +149,7 @@ Result<OpenPairPtr> PairCache::open(Sessions& sessions, const SessionPtr& sessio
     TRY(open_alone(*pairing, place, *open));
   else
     TRY(open_both(*pairing, place, settings, *open));
+  if (finding) TRY(apply_finding(*pairing, place, *open));
   open->version = place.version;
   const std::lock_guard lock(mutex_);
   pairs_.push_front({key, open});

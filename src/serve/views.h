@@ -21,6 +21,7 @@ struct OpenPair {
   std::optional<View> a, b;            // As they are stored.
   Comparison comparison;               // Numbers of the row, where it has some.
   bool compared = false;
+  bool applied = false;  // `aligned->a` is T(A) of a finding; the numbers are still those of A.
   bool equal_nan = true;
   std::string version;       // Another one when the values may be others.
   std::vector<Reader> held;  // What was unpacked stays so while the pair is open.
@@ -42,8 +43,10 @@ using PicturesPtr = std::shared_ptr<Pictures>;
 // The rows that were looked at last, and pictures of them.
 class PairCache {
  public:
-  // The caller has checked the row. An error when files changed, or cannot be read.
-  Result<OpenPairPtr> open(Sessions& sessions, const SessionPtr& session, std::size_t row);
+  // The caller has checked the row. An error when files changed, or cannot be read. With `finding`,
+  // T(A) of that finding of the row stands for A; an error where it names no transform.
+  Result<OpenPairPtr> open(Sessions& sessions, const SessionPtr& session, std::size_t row,
+                           std::optional<std::size_t> finding = std::nullopt);
 
   bool has_pictures(const std::string& key);
   // Those that `make` makes, or made before.

@@ -20,6 +20,35 @@ std::size_t part_at(const View& view, std::span<const uint64_t> index) {
   return view.parts.size() - 1;
 }
 
+// An index without memory from the heap, but for absurd shapes: samples ask for millions of single
+// elements.
+class Index {
+ public:
+  explicit Index(std::span<const uint64_t> index) : Index(index.size()) {
+    std::ranges::copy(index, at_);
+  }
+  Index(const Shape& shape, uint64_t position) : Index(shape.size()) {
+    for (std::size_t axis = rank_; axis-- > 0; position /= shape[axis])
+      at_[axis] = position % shape[axis];
+  }
+  Index(const Index&) = delete;
+
+  std::span<uint64_t> span() { return {at_, rank_}; }
+
+ private:
+  explicit Index(std::size_t rank) : rank_(rank) {
+    if (rank <= kUsual) return;
+    many_.resize(rank);
+    at_ = many_.data();
+  }
+
+  static constexpr std::size_t kUsual = 16;
+  uint64_t few_[kUsual];
+  std::vector<uint64_t> many_;
+  uint64_t* at_ = few_;
+  std::size_t rank_;
+};
+
 // One summand of a sum, as a view of its own.
 View term_of(const View& sum, std::size_t term) {
   View view = sum;
@@ -119,12 +148,14 @@ double Reader::value(uint64_t position) const {
     for (const Reader& term : terms_) sum += term.value(position);
     return sum;
   }
+  if (in_place_)
+    return decode_one(view_.dtype, bytes_[0].view.data() + (view_.parts[0].offset + position) *
+                                                               item_bytes(view_.dtype));
   std::byte element[16];
-  const std::vector<uint64_t> index = index_at(view_.shape, position);
-  if (index.empty()) {
+  if (view_.shape.empty()) {
     copy_run(0, view_.parts[0].offset, 0, 1, element);
   } else {
-    gather_run(index, 1, element);
+    gather_run(Index(view_.shape, position).span(), 1, element);
   }
   if (view_.swapped && is_plain(view_.dtype)) swap_bytes(view_.dtype, element, 1);
   return decode_one(view_.dtype, element);
@@ -175,7 +206,8 @@ void Reader::gather(uint64_t first, std::size_t count, std::byte* out) const {
   const std::size_t item = item_bytes(view_.dtype);
   if (view_.shape.empty()) return copy_run(0, view_.parts[0].offset, 0, 1, out);
   // Row by row of the last axis: only the first row may start in the middle.
-  std::vector<uint64_t> index = index_at(view_.shape, first);
+  Index from(view_.shape, first);
+  const std::span<uint64_t> index = from.span();
   const std::size_t last = index.size() - 1;
   while (count > 0) {
     const std::size_t run = std::min<uint64_t>(count, view_.shape[last] - index[last]);
@@ -193,7 +225,8 @@ void Reader::gather(uint64_t first, std::size_t count, std::byte* out) const {
 void Reader::gather_run(std::span<const uint64_t> index, std::size_t count, std::byte* out) const {
   const std::size_t item = item_bytes(view_.dtype);
   const std::size_t last = index.size() - 1;
-  std::vector<uint64_t> at(index.begin(), index.end());
+  Index moving(index);
+  const std::span<uint64_t> at = moving.span();
   while (count > 0) {
     const std::size_t p = part_at(view_, at);
     const Part& part = view_.parts[p];

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { BUGGY, browse, finished, folder, REFERENCE, safetensors, serve } from './helper.mjs';
+import { BUGGY, browse, finished, folder, REFERENCE, row, safetensors, serve } from './helper.mjs';
 
 const hashOf = (page, name) =>
   page.evaluate((each) => new URLSearchParams(location.hash.slice(1)).get(each), name);
@@ -45,7 +45,7 @@ test('pairings are imported; those that do not fit any more are named and left o
   assert.match(await stale.innerText(), /left ↔ south/);
 });
 
-test('values and a NumPy expression are copied', async (t) => {
+test('values and Python that loads them are copied', async (t) => {
   const { url } = await serve(t, [REFERENCE, BUGGY]);
   const page = await browse(t, url);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -57,11 +57,27 @@ test('values and a NumPy expression are copied', async (t) => {
     return page.evaluate(() => navigator.clipboard.readText());
   };
   assert.match(await copied('y', 'Copied the values'), /^-?[\d.e-]+\t-?[\d.e-]+$/);
-  const lines = (await copied('Shift+Y', 'NumPy expression')).split('\n');
-  assert.equal(lines.length, 3, lines.join('\n'));
-  assert.equal(lines[0], 'a = a.squeeze(0)');
-  assert.match(lines[1], /^b = b/);
-  assert.match(lines[2], /^a\[[\d, ]+\], b\[[\d, ]+\]$/);
+  const code = await copied('Shift+Y', 'Python');
+  assert.match(code, /\na = load\(".*reference\.zip", "1_post_attn"\)\na = a\.squeeze\(0\)\nb = load\(/);
+});
+
+test('the KL divergence of logits by position', async (t) => {
+  const here = folder(t);
+  const logits = (last) => [[3, 32], Array.from({ length: 96 }, (_, i) => (i === 95 ? last : i % 7))];
+  const left = safetensors(path.join(here, 'a.safetensors'), { logits: logits(1), w: [[2], [1, 2]] });
+  const right = safetensors(path.join(here, 'b.safetensors'), { logits: logits(9), w: [[2], [1, 2]] });
+  const { url } = await serve(t, [left, right]);
+  const page = await browse(t, url);
+  await finished(page);
+  await row(page, 'logits').click();
+  await page.getByRole('button', { name: 'By axis' }).click();
+  const words = page.locator('.prof', { hasText: 'KL by position' });
+  await words.waitFor();
+  // Only the last of three positions predicts another token.
+  assert.match(await words.innerText(), /another top token at 1 of 3/);
+  assert.equal(await words.locator('canvas').count(), 1);
+  await row(page, 'w').click();
+  await words.waitFor({ state: 'detached' });
 });
 
 test('the error along each axis, and to its worst index', async (t) => {

@@ -107,8 +107,8 @@ test('the server away for a moment is said, and what a person opened is still op
   await page.getByRole('button', { name: 'Collapse all groups' }).click();
   await page.route('**/api/**', (route) => route.abort());
   await page.keyboard.press('j');
-  await page.getByText('The server does not answer').waitFor();
+  await page.locator('.banner', { hasText: 'The server does not answer' }).waitFor();
   await page.unroute('**/api/**');
-  await page.getByText('The server does not answer').waitFor({ state: 'detached' });
+  await page.locator('.banner', { hasText: 'The server does not answer' }).waitFor({ state: 'detached' });
   await openIs(page, 'key');
 });

@@ -52,8 +52,8 @@ export function folder(t) {
 }
 
 /** Starts the program and waits for the address that it prints. */
-export async function serve(t, args = [], { state = folder(t), command = 'serve' } = {}) {
-  const child = spawn(program, [command, ...args, '--port', '0', '--no-open', '--state', state]);
+export async function serve(t, args = [], { state = folder(t), command = 'serve', port = '0' } = {}) {
+  const child = spawn(program, [command, ...args, '--port', port, '--no-open', '--state', state]);
   let text = '';
   const url = await new Promise((done, fail) => {
     const read = (part) => {

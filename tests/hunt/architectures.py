@@ -1,7 +1,7 @@
 """Small models of many architectures, with random sizes and random weights, for hooks.py.
 
-Each entry of FAMILIES makes a model and its inputs from a random.Random. The families of SEALED are
-for the last look only: nobody develops against them.
+Each entry of FAMILIES makes a model and its inputs from a random.Random. sealed.py has families for
+the last look only: once they have been looked into, they belong here.
 """
 import torch
 import transformers as tf
@@ -233,9 +233,6 @@ FAMILIES = {
                               num_heads=4),
     "unet": lambda r: (UNet(), {"x": torch.randn(2, 3, 16, 16), "time": torch.randn(2, 8)}),
     "gru": lambda r: recurrent(nn.GRU, r),
-}
-
-SEALED = {
     "stablelm": lambda r: of_transformers("StableLm", r, **TWO_KEYS),
     "starcoder2": lambda r: of_transformers("Starcoder2", r, **TWO_KEYS),
     "phi3": lambda r: of_transformers("Phi3", r, **TWO_KEYS),

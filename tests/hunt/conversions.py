@@ -16,7 +16,13 @@ import tempfile
 
 import numpy as np
 
+import calibrate
+
 PROGRAM = os.path.abspath(os.environ.get("TENSORDIFF", "build/tensordiff"))
+
+# What names each kind of mistake.
+CODES = {"layers": {"other_tensor"}, "parts": {"parts_exchanged"}, "offset": {"offset"},
+         "rope": {"rope_rows_missing", "row_order"}, "transposed": {"not_transposed"}}
 DTYPES = {"float32": "F32", "float16": "F16"}
 
 # The parts of a layer under the names of A, and as other programs call them.
@@ -190,11 +196,22 @@ def faults_of(report, guilty, conversion):
     return faults
 
 
+def tally(report, guilty, kinds, case, file):
+    """A line for each finding, and whether it tells what was left out of the conversion."""
+    for finding in report["findings"]:
+        name = report["pairs"][finding["pair"]]["name_b"].split("[")[0]
+        wanted = set().union(*(CODES[kind] for kind in kinds))
+        basis = "conversion" if "its kind" in finding["explanation"] else "checkpoint"
+        calibrate.add(file, f"conversion {case}", basis, finding,
+                      name in guilty and finding["code"] in wanted)
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--cases", type=int, default=1000)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("-v", action="store_true")
+    options.add_argument("--tally", help="a file for calibrate.py")
     options = options.parse_args()
     right = planted = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -212,6 +229,7 @@ def main():
             guilty = {conversion.name(layer, part) for layer, part in skip}
             planted += len(kinds)
             report = run(pathlib.Path(folder), model.state_dict(), conversion.convert(skip))
+            tally(report, guilty, kinds, case, options.tally)
             faults = faults_of(report, guilty, conversion)
             right += not faults
             if faults or options.v:

@@ -93,8 +93,11 @@ def forward_hook(dump, folder, vllm=False, padded=0):
                 out = [t[rows] for t in given(dump, call, rank)]
                 content[call.path] = out if len(out) > 1 else out[0]
             content.update(facts(dump, rows, lengths=not vllm))
+            if padded == "graph":  # The next size that a graph was captured for.
+                sizes = [n for n in (1, 2, 4, 8, 16, 24, 32, 48, 64) if n >= len(rows)]
             if padded:
-                content = {k: pad_rows(v, len(rows), padded, k) for k, v in content.items()}
+                more = sizes[0] - len(rows) if padded == "graph" else padded
+                content = {k: pad_rows(v, len(rows), more, k) for k, v in content.items()}
             save(f"{at}/Pass{number:05d}.pt", content)
             number += 1
             late = {"model": value(dump.runs[rank], None, "norm")[rows],
@@ -108,7 +111,7 @@ def forward_hook(dump, folder, vllm=False, padded=0):
 
 
 def pad_rows(thing, count, padded, name):
-    """As CUDA graphs do: rows behind the tokens mean nothing, and their positions are 0."""
+    """As CUDA graphs do: rows behind the tokens mean nothing; their positions are 0."""
     if isinstance(thing, list):
         return [pad_rows(t, count, padded, name) for t in thing]
     if thing.shape[0] != count or name.endswith("seq_lens"):
@@ -121,8 +124,7 @@ def pad_rows(thing, count, padded, name):
 
 
 def dumper(dump, folder, manual=False):
-    day, second = dump.rng.randrange(10, 29), dump.rng.randrange(10, 60)
-    stamp = f"dump_202608{day}_1012{second}_{dump.rng.randrange(10 ** 5, 10 ** 6)}"
+    stamp = f"dump_202608{dump.pid % 19 + 10}_1012{dump.pid % 50 + 10}_{100000 + dump.pid}"
     names = {}
     for rank in range(dump.ranks):
         index = 0
@@ -266,7 +268,7 @@ def debug_hook(dump, folder):
 def msprobe(dump, folder, engine=False, statistics=False):
     """Level L0: modules, with dump.json in the order in which calls ended."""
     calls = engine_calls(dump.spec) if engine else hub_calls(dump.spec)
-    process = f"rank{0}" if dump.rng.random() < 0.6 else f"proc{dump.pid}"
+    process = "rank0" if dump.pid % 10 < 6 else f"proc{dump.pid}"
     at = f"{folder}/step0/{process}"
     data, construct = {}, {}
     for number, rows in enumerate(dump.passes):

@@ -322,15 +322,15 @@ def printed(name, array):
     return lines
 
 
-def context_parallel(dump, folder):
-    """sglang's dumper on two processes that share the tokens in zigzag order."""
+def context_parallel(dump, folder, ranks=2):
+    """sglang's dumper on processes that share the tokens in zigzag order."""
     from dump_layouts import MANUAL
 
-    run, names, total = dump.runs[0], {}, len(dump.ids) // 4 * 4
+    run, names, total = dump.runs[0], {}, len(dump.ids) // (2 * ranks) * 2 * ranks
     own_positions = dump.rng.random() < 0.5  # Else all of them, on each process.
-    for rank in range(2):
-        quarter = total // 4
-        rows = torch.cat([torch.arange(total).split(quarter)[i] for i in (rank, 3 - rank)])
+    for rank in range(ranks):
+        pieces = torch.arange(total).split(total // (2 * ranks))
+        rows = torch.cat([pieces[i] for i in (rank, 2 * ranks - 1 - rank)])
         index = 0
 
         def put(name, thing, layer=None):
@@ -348,12 +348,12 @@ def context_parallel(dump, folder):
             meta = {
                 **tags,
                 "world_rank": rank,
-                "world_size": 2,
+                "world_size": ranks,
                 "megatron_parallel_info": {
                     "tp_rank": 0,
                     "tp_size": 1,
                     "cp_rank": rank,
-                    "cp_size": 2,
+                    "cp_size": ranks,
                 },
             }
             file = "___".join(f"{k}={v}" for k, v in tags.items())

@@ -173,7 +173,11 @@ def experts_of(s, at, spec):
 
 
 class Run(dict):
-    """(layer or None, step) -> [T, …]. `partial`: by rank, what was not summed over the ranks."""
+    """(layer or None, step) -> [T, …]. `by_expert`: layer -> [experts, T, …], which add up."""
+
+    def __init__(self):
+        super().__init__()
+        self.by_expert = {}
 
 
 def linear(x, pair):
@@ -248,14 +252,16 @@ def mixture(x, w, spec, bug, here, run, layer, rank, ranks):
         i, j = bug["experts"]
         experts[i], experts[j] = experts[j], experts[i]
     act = ACTIVATIONS["gelu" if here("activation") else spec.activation]
-    y = torch.zeros_like(x)
+    y, of_experts = torch.zeros_like(x), []
     for e in range(spec.experts):
         w1, w3, w2 = (t.to(x.dtype) for t in w["experts"][experts[e]])
         share = (weights * (ids == e)).sum(-1, keepdim=True)
         inner = act(F.linear(x, w1)) * F.linear(x, w3)
         size = spec.inner // ranks
         part = slice(rank * size, (rank + 1) * size)
-        y = y + share * F.linear(inner[:, part], w2[:, part])
+        of_experts.append(share * F.linear(inner[:, part], w2[:, part]))
+        y = y + of_experts[-1]
+    run.by_expert[layer] = torch.stack(of_experts)
     return y
 
 

@@ -1,7 +1,7 @@
 """Dumps as real stacks write them, with no mistake or one: quiet, located, named?
 
     python3 tests/hunt/dumps.py [--seed 0] [--cases 60] [--layout NAME,NAME] [--keep DIR] [--cross]
-                                 [-v]
+                                 [--wide] [-v]
 
 Needs torch and transformers. A is a dump of forward hooks on a small model of Hugging Face, or a
 dump in another layout; B is the same model computed by us (dump_runs.py), with no mistake or one,
@@ -10,6 +10,7 @@ that both dumps hold, that it changes.
 """
 import argparse
 import collections
+import dataclasses
 import json
 import os
 import random
@@ -22,6 +23,7 @@ import torch
 
 import dump_layouts
 import dump_others
+import dump_stacks
 import dump_users
 from dump_modules import hub_calls, steps_of
 from dump_runs import build, compute, first_difference, random_spec, weights_of
@@ -81,6 +83,17 @@ LAYOUTS = {
     "dumper-outside": (dump_users.dumper_outside, {}, ALL, "passes"),
     "pipeline-hook": (dump_users.pipeline_hook, {}, LLAMAS, "passes batch"),
     "packed-list": (dump_users.packed_dict, {}, LLAMAS, "passes batch"),
+    "expert-parallel": (dump_stacks.expert_parallel, {}, ["mixtral"], ""),
+    "context-parallel-4": (dump_others.context_parallel, {"ranks": 4}, LLAMAS, ""),
+    "vllm-graphs": (dump_layouts.forward_hook, {"vllm": True, "padded": "graph"}, ALL,
+                    "passes batch"),
+    "msprobe-steps": (dump_stacks.msprobe_steps, {}, ALL, "passes"),
+    "appended": (dump_stacks.appended, {}, ALL, "passes"),
+    "both-ends": (dump_stacks.both_ends, {}, ALL, ""),
+    "layer-files": (dump_stacks.layer_files, {}, ALL, ""),
+    "padded-right": (dump_stacks.padded_batch, {}, LLAMAS, "batch"),
+    "padded-left": (dump_stacks.padded_batch, {"left": True}, LLAMAS, "batch"),
+    "own-files": (dump_stacks.metadata_json, {}, LLAMAS, ""),
 }
 
 ATTENTION = ["attention_scale", "attention_mask", "region", "operator", "token_shift"]
@@ -140,9 +153,26 @@ def possible(spec, can, passes, lengths, ranks):
     return kinds
 
 
-def passes_of(lengths, can, rng):
+def continuous(lengths, rng):
+    """Continuous batching: prompts in chunks, beside single tokens of sequences that decode."""
+    starts = [sum(lengths[:i]) for i in range(len(lengths))]
+    prompts = [n - rng.randrange(1, 5) for n in lengths]
+    done, passes = [0] * len(lengths), []
+    while any(d < n for d, n in zip(done, lengths)):
+        budget, rows = rng.randrange(7, 13), []
+        for i, n in enumerate(lengths):
+            count = min(budget, prompts[i] - done[i]) if done[i] < prompts[i] else done[i] < n
+            rows += range(starts[i] + done[i], starts[i] + done[i] + count)
+            done[i], budget = done[i] + count, budget - count
+        passes.append(torch.tensor(rows))
+    return passes
+
+
+def passes_of(lengths, can, rng, wide=False):
     total = sum(lengths)
     rows = torch.arange(total)
+    if wide and "passes" in can and rng.random() < 0.6:
+        return continuous(lengths, rng)
     if "passes" not in can or rng.random() < 0.5 or len(lengths) > 1:
         return [rows]
     if rng.random() < 0.5:  # A prompt in chunks.
@@ -187,23 +217,34 @@ def hub_dump(model, ids, lengths, rng, path):
 
 
 class Case:
-    def __init__(self, seed, layout, against=None):
+    def __init__(self, seed, layout, against=None, wide=False):
         self.rng = rng = random.Random(f"{seed} {layout}")
         self.layout, self.against = layout, against
         writer, options, families, can = LAYOUTS[layout]
         if against:
             families = [f for f in families if f in LAYOUTS[against][2]] or LLAMAS
         self.spec = spec = random_spec(rng.choice(families), rng)
+        if wide:  # Other sizes than all others have.
+            more = {"layers": rng.choice([2, 5, 6]), "inner": rng.choice([64, 136, 200])}
+            if spec.experts:
+                more.update(experts=8, chosen=rng.choice([2, 3]))
+            self.spec = spec = dataclasses.replace(spec, **more)
         self.seed = seed
         model = build(spec, rng.randrange(1 << 30))
         torch.manual_seed(rng.randrange(1 << 30))
         lengths = [rng.randrange(18, 28)]
-        if "batch" in can and rng.random() < 0.3 and not spec.learned:
+        if "batch" in can and rng.random() < (0.6 if wide else 0.3) and not spec.learned:
             lengths.append(rng.randrange(9, 17))
+            if wide and rng.random() < 0.5:
+                lengths.append(rng.randrange(5, 30))
         self.ids = ids = torch.randint(3, 96, (sum(lengths),))
-        passes = passes_of(lengths, can, rng)
-        of = torch.cat([torch.full((len(p),), i) for i, p in enumerate(passes)])
+        passes = passes_of(lengths, can, rng, wide)
+        of = torch.zeros(len(ids), dtype=torch.int64)
+        for i, rows in enumerate(passes):
+            of[rows] = i
         ranks = 2 if "ranks" in can and rng.random() < 0.3 and spec.heads % 2 == 0 else 1
+        if wide and ranks == 2 and spec.inner % 4 == 0:
+            ranks = 4
         self.bug, self.codes = None, []
         if rng.random() < 0.65:
             kind = rng.choice(possible(spec, can, passes, lengths, ranks))
@@ -299,6 +340,8 @@ def main():
     options.add_argument("--layout")
     options.add_argument("--keep")
     options.add_argument("--cross", action="store_true", help="A in another layout, not hooks")
+    options.add_argument("--wide", action="store_true",
+                         help="other sizes, more ranks and experts, continuous batching")
     options.add_argument("-v", action="store_true")
     options = options.parse_args()
     torch.set_num_threads(1)
@@ -309,9 +352,11 @@ def main():
         seed = options.seed * 1000 + number // len(layouts)
         against = None
         if options.cross:  # Statistics have nothing to say of a few tensors in other layouts.
-            others = [k for k in LAYOUTS if k not in (layout, "te-log")]
+            families = set(LAYOUTS[layout][2])
+            others = [k for k in LAYOUTS if k not in (layout, "te-log")
+                      and families & set(LAYOUTS[k][2])]
             against = random.Random(f"{seed} {layout} against").choice(others)
-        case = Case(seed, layout, against)
+        case = Case(seed, layout, against, options.wide)
         folder = tempfile.mkdtemp(prefix="dumps-")
         a, b = case.write(folder)
         is_bug = bool(case.bug and case.first)

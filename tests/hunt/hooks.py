@@ -1,7 +1,8 @@
 """Forward-hook dumps of many architectures with planted mistakes: are they found where they are?
 
     python3 tests/hunt/hooks.py [--seed 0] [--cases 6] [--family NAME] [--sealed] [--keep FOLDER]
-    python3 tests/hunt/hooks.py --score FOLDER [--weights]
+    python3 tests/hunt/hooks.py --out FOLDER [--trained STEPS] [...]    only writes the cases
+    python3 tests/hunt/hooks.py --score FOLDER [--weights] [--tally FILE]  scores, without torch
 
 Needs torch, transformers and timm, which the project itself does not: run it in an environment that
 has them. architectures.py has the models. A is a plain run in float32, captured by a forward hook
@@ -9,8 +10,9 @@ on every module: one entry for each module, where it was called first, with what
 another run of the same model with one mistake, in float64 (another order of rounding), in bfloat16
 or with products in TF32; or a clean one in each of these. Where a mistake shows first is not told
 by whoever wrote it, but measured: it is the first module, in order of finishing, whose output
-changes when the same run is made with and without it, of what the dump holds. A folder that was
-kept can be scored again without torch.
+changes when the same run is made with and without it, of what the dump holds. `--trained STEPS`
+trains each model first, on a GPU where there is one (training.py). `--tally FILE` adds a line for
+each finding that was told, and whether it is right, for calibrate.py.
 """
 import argparse
 import collections
@@ -20,6 +22,8 @@ import pathlib
 import random
 import subprocess
 import tempfile
+
+import calibrate
 
 PROGRAM = os.environ.get("TENSORDIFF", "build/tensordiff")
 
@@ -63,7 +67,20 @@ def findings_at(said):
     return [f for f in said["findings"] if first and f["pair"] == first["pair"]]
 
 
-def score(folder, name, weights=False):
+def tally(folder, truth, said, where, file):
+    """A line for each finding that is told of a step, and no convention."""
+    first = [said["first_divergence"]] if said["first_divergence"] else []
+    places = {place["pair"]: place["name_a"] for place in first + said["next_divergences"]}
+    for finding in said["findings"]:
+        if finding["convention"] or finding["pair"] not in places:
+            continue
+        at_fault = places[finding["pair"]] in where
+        named = calibrate.is_named(finding)
+        right = at_fault and (not named or bool(words_of(finding) & RIGHT[truth["kind"]]))
+        calibrate.add(file, folder.parent.name, calibrate.basis_of(finding), finding, right)
+
+
+def score(folder, name, weights=False, file=None):
     """Counts of one case, and says what is wrong with it."""
     truth = json.loads((folder / "truth.json").read_text())
     said = report(folder, weights)
@@ -74,6 +91,7 @@ def score(folder, name, weights=False):
     if not truth["where"]:
         count["clean"] += 1
         count["quiet"] += first is None
+        tally(folder, truth, said, set(), file)
         if first:
             print(f"{name}: alarm on clean {truth['what']} at {at} {codes}: "
                   f"{first['explanation']}")
@@ -83,6 +101,7 @@ def score(folder, name, weights=False):
     stem = lambda name: name.rsplit(".", 1)[0] if name.rsplit(".", 1)[-1].isdigit() else name
     where |= {p["name_a"] for p in said["pairs"] for w in truth["where"]
               if stem(p["name_a"]) == stem(w) != w}
+    tally(folder, truth, said, where, file)
     wrongly = [d["name_a"] for d in said["next_divergences"] if d["name_a"] not in where]
     count["bugs"] += 1
     count["located"] += at in where
@@ -98,11 +117,11 @@ def score(folder, name, weights=False):
     return count
 
 
-def total_of(folders, weights=False):
+def total_of(folders, weights=False, file=None):
     totals = collections.defaultdict(collections.Counter)
     for folder in folders:
         totals[folder.parent.name].update(score(
-            folder, f"{folder.parent.name}/{folder.name}", weights))
+            folder, f"{folder.parent.name}/{folder.name}", weights, file))
     everything = collections.Counter()
     for family, count in totals.items():
         print(f"{family:13}", dict(count), flush=True)
@@ -117,28 +136,38 @@ def main():
     parser.add_argument("--family", action="append")
     parser.add_argument("--sealed", action="store_true", help="families for the last look only")
     parser.add_argument("--keep", help="a folder for the dumps")
+    parser.add_argument("--out", help="a folder for the dumps, which are not scored")
+    parser.add_argument("--trained", type=int, default=0, metavar="STEPS",
+                        help="train each model for so many steps first")
     parser.add_argument("--score", help="a folder that was kept")
+    parser.add_argument("--tally", help="a file for calibrate.py")
     parser.add_argument("--weights", action="store_true", help="give the program the weights")
     options = parser.parse_args()
     if options.score:
         folders = sorted(p.parent for p in pathlib.Path(options.score).glob("*/*/truth.json"))
-        print("all          ", dict(total_of(folders, options.weights)))
+        print("all          ", dict(total_of(folders, options.weights, options.tally)))
         return
     import architectures
     import planting
-    families = architectures.SEALED if options.sealed else architectures.FAMILIES
+    import sealed
+    families = sealed.SEALED if options.sealed else architectures.FAMILIES
     everything = collections.Counter()
     for family in options.family or families:
         with tempfile.TemporaryDirectory() as made:
-            folder = pathlib.Path(options.keep or made) / family
+            folder = pathlib.Path(options.out or options.keep or made) / family
             try:
-                folders = planting.make(families[family], options.seed, options.cases, folder)
+                folders = planting.make(families[family], options.seed, options.cases, folder,
+                                        options.trained)
             except (TypeError, ValueError, RuntimeError, AttributeError, ImportError,
                     KeyError) as problem:
                 print(f"{family}: left out: {problem}", flush=True)
                 continue
-            everything.update(total_of(folders, options.weights))
-    print("all          ", dict(everything))
+            if options.out:
+                print(f"{family}: {len(folders)} cases", flush=True)
+                continue
+            everything.update(total_of(folders, options.weights, options.tally))
+    if not options.out:
+        print("all          ", dict(everything))
 
 
 if __name__ == "__main__":

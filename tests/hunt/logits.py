@@ -20,6 +20,8 @@ import tempfile
 import numpy
 import torch
 
+import calibrate
+
 PROGRAM = os.environ.get("TENSORDIFF", "build/tensordiff")
 
 
@@ -195,6 +197,7 @@ def main():
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--cases", type=int, default=60)
     options.add_argument("--keep")
+    options.add_argument("--tally", help="a file for calibrate.py")
     options.add_argument("-v", action="store_true")
     options = options.parse_args()
     torch.set_num_threads(1)
@@ -220,6 +223,11 @@ def main():
         code, report, text = compared(a, b)
         codes = [f["code"] for f in report.get("findings", [])]
         bug = kind in MISTAKES
+        for finding in report.get("findings", []):
+            wanted = MISTAKES[kind][1] if bug else ()
+            if not finding.get("convention") and wanted is not None:
+                calibrate.add(options.tally, group, "predictions", finding,
+                              finding["code"] in wanted)
         right = code == (1 if bug else 0)
         by_kl = "KL" in text
         named = not bug or MISTAKES[kind][1] is None or any(c in MISTAKES[kind][1] for c in codes)

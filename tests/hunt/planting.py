@@ -7,6 +7,8 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+import training
+
 PRODUCTS = {
     nn.functional.linear, torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.bmm,
     torch.Tensor.bmm, torch.baddbmm, torch.Tensor.baddbmm, torch.addmm, torch.einsum,
@@ -37,7 +39,9 @@ class CoarseProducts(TorchFunctionMode):
         # Outer products, as those of positions and frequencies, do not reach tensor cores.
         outer = len(args) > 1 and torch.is_tensor(args[0]) and args[0].shape[-1:] == (1,)
         if func in PRODUCTS and not outer:
-            args = [rounded(value, self.bits) for value in args]
+            # What is added, as a bias, is not rounded.
+            args = [rounded(value, self.bits) if torch.is_tensor(value) and value.ndim > 1 else
+                    value for value in args]
         return func(*args, **(kwargs or {}))
 
 
@@ -115,7 +119,11 @@ def other_attention(model, inputs):
     other = type(model)._from_config(config, attn_implementation={
         "sdpa": "eager", "eager": "sdpa"}[now])
     other.load_state_dict(model.state_dict())
-    return captured(other.eval(), inputs)[0]
+    entries, calls = captured(other.eval(), inputs)
+    last, value = captured(model, inputs)[1][-1]
+    if not torch.allclose(dict(calls)[last], value, rtol=1e-3, atol=1e-3 * value.abs().max()):
+        raise ValueError("its other attention computes something else")
+    return entries
 
 
 RUNS = {
@@ -228,8 +236,21 @@ def first_change(before, after):
     return set(), 0
 
 
+def own_entries(at, before, after):
+    """The entries of a module that changed, where it is called more than once."""
+    names = [name for name, _ in before]
+    before, after = dict(before), dict(after)
+    return {name for name, x in before.items()
+            if (name == at or name.startswith(at + ".")) and names.count(name) > 1 and
+            name in after and not (x.shape == after[name].shape and torch.equal(x, after[name]))}
+
+
 def plant(model, inputs, rng):
-    """A copy of the model with one mistake, what it is, where it shows first and how large."""
+    """A copy of the model with one mistake, what it is, where it shows first and how large.
+
+    A module that is called several times has one entry, which is placed at its last call. Where
+    that entry is wrong, the module that holds the mistake is as right an answer.
+    """
     leaves = [(n, m) for n, m in model.named_modules()
               if n and (not list(m.children()) or is_scaled(m))]
     before = captured(model, inputs)[1]
@@ -241,8 +262,10 @@ def plant(model, inputs, rng):
             continue
         at, wrong = rng.choice(fitting), copy.deepcopy(model)
         made(wrong.get_submodule(at), rng)
-        where, size = first_change(before, captured(wrong, inputs)[1])
+        after = captured(wrong, inputs)[1]
+        where, size = first_change(before, after)
         if where and size > 1e-5:
+            where |= own_entries(at, before, after)
             return wrong, kind, at, where, size
     raise ValueError("no mistake shows")
 
@@ -255,12 +278,16 @@ def keep(folder, a, b, truth):
     return folder
 
 
-def make(family, seed, cases, folder):
+def make(family, seed, cases, folder, steps=0):
     """Clean pairs of all kinds and so many with a mistake; the folders that they are in."""
     torch.manual_seed(seed)
-    rng = random.Random(seed)
+    rng = random.Random(f"{seed} {folder.name}")  # Each family has mistakes of its own.
     model, inputs = family(rng)
-    model = with_spread_weights(model)
+    if steps:  # What training leaves at zero or one is as people have it.
+        model = training.trained(model, inputs, steps)
+        inputs = training.fresh(inputs)
+    else:
+        model = with_spread_weights(model)
     a = captured(model, inputs)[0]
     folder.mkdir(parents=True, exist_ok=True)
     torch.save({k: v.contiguous() for k, v in model.state_dict().items()},

@@ -9,8 +9,10 @@ import { reconnect } from './store/session';
 import * as state from './store/state';
 import { ListPanel } from './tree/ListPanel';
 import { ConversionDialog } from './ui/ConversionDialog';
+import { DivergencesDialog } from './ui/DivergencesDialog';
 import { FindDialog, IndexDialog } from './ui/FindDialogs';
 import { MatchingDialog } from './ui/MatchingDialog';
+import { Menu } from './ui/Menu';
 import { Overview } from './ui/Overview';
 import { Icon } from './ui/parts';
 import { ExportDialog, ToleranceDialog } from './ui/SettingsDialogs';
@@ -27,6 +29,8 @@ function Dialogs() {
       return <KeysDialog />;
     case 'conversion':
       return <ConversionDialog />;
+    case 'divergences':
+      return <DivergencesDialog />;
     case 'export':
       return <ExportDialog />;
     case 'tolerance':
@@ -88,7 +92,7 @@ function Banner() {
 function SessionScreen() {
   const style = listWidth.value > 0 ? { '--list': `${listWidth.value}px` } : {};
   return (
-    <div class="app" style={style}>
+    <div class={`app ${state.drawer.value ? 'drawer' : ''}`} style={style}>
       <TopBar />
       <Overview />
       <ListPanel />
@@ -104,6 +108,7 @@ export function App() {
       {state.session.value ? <SessionScreen /> : !state.opening.value && <OpenScreen />}
       <Banner />
       <Dialogs />
+      <Menu />
       <div class="vh" aria-live="polite">
         {state.announced.value}
       </div>

@@ -7,17 +7,20 @@ import { followPlane } from './heat/plane';
 import { listenToKeys } from './keys/keys';
 import * as api from './net/api';
 import { takeToken } from './net/http';
-import { followPair, wantPlace } from './store/pair';
+import { followOpen } from './store/deeds';
+import { followConnection, followPair, wantPlace } from './store/pair';
 import { watchTheme } from './store/prefs';
 import { followProbe } from './store/probe';
 import { failed, leaveSession, openSession } from './store/session';
 import * as state from './store/state';
 import { keepUrl, readHash, readZoom } from './store/url';
+import { watchFiles } from './store/watch';
 import './styles/tokens.css';
 import './styles/base.css';
 import './styles/frame.css';
 import './styles/list.css';
 import './styles/detail.css';
+import './styles/parts.css';
 import './styles/maps.css';
 import './styles/values.css';
 import './styles/dialogs.css';
@@ -25,7 +28,7 @@ import './styles/open.css';
 
 async function go(hash: string) {
   const place = readHash(hash);
-  wantPlace(place.at, readZoom(hash));
+  wantPlace({ ...place, zoom: readZoom(hash) });
   if (place.session === null) {
     leaveSession();
     return;
@@ -43,6 +46,9 @@ async function start() {
   listen();
   listenToKeys();
   followPair();
+  followConnection();
+  followOpen();
+  watchFiles();
   followProbe();
   followPlane();
   try {

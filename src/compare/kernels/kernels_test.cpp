@@ -178,7 +178,7 @@ TEST(VectorDiff, TellsATieFromARecordAmongNarrowValues) {
 
 TEST(VectorDiff, NeedsNoToleranceForZeroDistance) {
   const std::vector<float> a(64, 0.0F);
-  const std::vector<float> b = a;
+  const std::vector<float> b(64, 0.0F);
   Sums sums;
   ASSERT_EQ(kernels::diff(a.data(), b.data(), {64, 0, {0, 0}, {}, {}, false}, sums), 64U);
   EXPECT_EQ(sums.max_rel, 0);

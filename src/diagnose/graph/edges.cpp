@@ -15,6 +15,7 @@
 
 #include "diagnose/carried.h"
 #include "diagnose/graph/module_tree.h"
+#include "dumps/grammar.h"
 
 namespace tensordiff {
 
@@ -64,9 +65,21 @@ namespace {
 // The steps that read what the residual stream has at that point: all that was added to it before.
 bool reads_stream(Role role) { return is_norm(role) || role == Role::layer_output; }
 
+// The steps that turn queries and keys, or read what nobody dumped after it was turned.
+bool turns(Role role) {
+  return role == Role::query_final || role == Role::key_final || role == Role::attention_heads ||
+         role == Role::attention_output;
+}
+
 class Edges {
  public:
-  explicit Edges(std::vector<Site>& sites) : sites_(sites), tree_(sites) {}
+  explicit Edges(std::vector<Site>& sites) : sites_(sites), tree_(sites) {
+    for (std::size_t i = 0; i < sites.size(); ++i) {
+      if (!sites[i].aside) by_role_[{sites[i].block, sites[i].role}].push_back(i);
+      if (sites[i].role == Role::layer_output && !sites[i].aside) outputs_.push_back(i);
+      if (counts(i) && is_rope_module(tree_[table_of(i)].path)) tables_.push_back(i);
+    }
+  }
 
   std::vector<std::size_t> inputs_of(std::size_t index) const {
     std::vector<std::size_t> in;
@@ -82,7 +95,10 @@ class Edges {
     if (in.empty() && sites_[index].a.place.staged) add_sources(index, in);
     if (in.empty() && !reads_stream(sites_[index].role) && has_sources(index))
       add_sources(index, in);
-    if (in.empty() || !tree_[module].inside.empty()) add_before(module, index, in);
+    if (in.empty() || !tree_[module].inside.empty())
+      add_before(module, index, in);
+    else if (turns(sites_[index].role))
+      add_tables(index, in);
     std::ranges::sort(in);
     in.erase(std::unique(in.begin(), in.end()), in.end());
     return in;
@@ -133,6 +149,19 @@ class Edges {
     }
   }
 
+  // RoPE's tables of a module around a step: a model computes them once for all its layers.
+  void add_tables(std::size_t index, std::vector<std::size_t>& in) const {
+    for (const std::size_t i : tables_)
+      if (i < index && tree_.contains(tree_[table_of(i)].parent, tree_.module_of(index)))
+        in.push_back(i);
+  }
+
+  // The module of a site, or the one whose tuple it is in.
+  std::size_t table_of(std::size_t site) const {
+    const std::size_t module = tree_.module_of(site);
+    return tree_[module].number && tree_[module].stem.empty() ? tree_[module].parent : module;
+  }
+
   // Whether roles may be believed: between the source and the step there is no other norm, and
   // nothing unknown, but for what is in the same branch of the block as the step.
   bool has_sources(std::size_t index) const {
@@ -154,9 +183,9 @@ class Edges {
     for (const std::vector<Role>& alternatives : sources_of(site.role)) {
       for (const Role role : alternatives) {
         const std::size_t before = in.size();
-        for (std::size_t i = 0; i < index; ++i)
-          if (sites_[i].role == role && sites_[i].block == site.block && !sites_[i].aside)
-            in.push_back(i);
+        if (const auto known = by_role_.find({site.block, role}); known != by_role_.end())
+          for (const std::size_t i : known->second)
+            if (i < index) in.push_back(i);
         if (in.size() == before) continue;
         // It may be the norm of what attention adds to the stream, which is read with it.
         if (role == Role::branch_norm) add_last_output(index, in);
@@ -167,11 +196,9 @@ class Edges {
 
   // What the last block before that of a step gave.
   void add_last_output(std::size_t index, std::vector<std::size_t>& in) const {
-    for (std::size_t i = index; i-- > 0;) {
-      if (sites_[i].role != Role::layer_output || sites_[i].block == sites_[index].block ||
-          sites_[i].aside)
-        continue;
-      in.push_back(i);
+    for (auto at = std::ranges::lower_bound(outputs_, index); at != outputs_.begin();) {
+      if (sites_[*--at].block == sites_[index].block) continue;
+      in.push_back(*at);
       return;
     }
   }
@@ -187,6 +214,10 @@ class Edges {
 
   const std::vector<Site>& sites_;
   const ModuleTree tree_;
+  // Sites, in their order: those that are not aside by block and role, the outputs of blocks, and
+  // RoPE's tables.
+  std::map<std::pair<std::optional<int64_t>, Role>, std::vector<std::size_t>> by_role_;
+  std::vector<std::size_t> outputs_, tables_;
 };
 
 }  // namespace

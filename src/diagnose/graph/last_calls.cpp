@@ -1,6 +1,7 @@
 #include "diagnose/graph/last_calls.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "diagnose/activation.h"
@@ -14,11 +15,47 @@ namespace {
 constexpr std::size_t kSample = 64;
 constexpr double kFits = 0.01;  // Of the size: what a narrow type leaves of a function.
 constexpr std::size_t kLookedAhead = 64;
+// To know a layer scale by: so many channels, and elements of each. One factor fits one element of
+// a channel whatever they are; of unrelated values, it leaves about three quarters of four.
+constexpr uint64_t kChannels = 16, kOfEach = 4;
+
+// Elements of some channels, one channel after the other; none where the axis has not so many of
+// both.
+std::vector<uint64_t> positions_by_channel(const std::vector<uint64_t>& shape, std::size_t axis) {
+  uint64_t inner = 1, outer = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i < axis) outer *= shape[i];
+    if (i > axis) inner *= shape[i];
+  }
+  const uint64_t size = shape[axis], others = outer * inner;
+  std::vector<uint64_t> positions;
+  if (size < kChannels || others < kOfEach) return positions;
+  for (uint64_t c = 0; c < kChannels; ++c)
+    for (uint64_t k = 0; k < kOfEach; ++k) {
+      const uint64_t channel = c * size / kChannels, other = k * others / kOfEach;
+      positions.push_back((other / inner * size + channel) * inner + other % inner);
+    }
+  return positions;
+}
+
+// Whether each channel of one is a multiple of that of the other.
+bool scales_channels(const std::vector<double>& x, const std::vector<double>& y) {
+  double size = 0, left = 0;
+  for (std::size_t begin = 0; begin < x.size(); begin += kOfEach) {
+    double xx = 0, xy = 0, yy = 0;
+    for (std::size_t i = begin; i < begin + kOfEach; ++i)
+      xx += x[i] * x[i], xy += x[i] * y[i], yy += y[i] * y[i];
+    size += yy;
+    left += xx > 0 ? yy - xy * xy / xx : yy;
+  }
+  return size > 0 && left <= kFits * kFits * size;
+}
 
 // A few values of A, read once for each site.
 class Samples {
  public:
-  explicit Samples(const std::vector<Site>& sites) : sites_(sites), values_(sites.size()) {}
+  explicit Samples(const std::vector<Site>& sites)
+      : sites_(sites), values_(sites.size()), by_last_(sites.size()), by_second_(sites.size()) {}
 
   // Whether one step is a function of another, element by element.
   bool is_function(std::size_t of, std::size_t site) {
@@ -26,6 +63,7 @@ class Samples {
     if (from.shape != to.shape || !sites_[of].compared() || !sites_[site].compared()) return false;
     const std::vector<double>&x = read(of), &y = read(site);
     if (x.size() != y.size() || x.empty()) return false;
+    if (is_scaled(of, site)) return true;
     double size = 0;
     for (const double value : y) size += value * value;
     return std::ranges::any_of(activation_functions(), [&](const ActivationFunction& function) {
@@ -39,20 +77,40 @@ class Samples {
   }
 
  private:
+  using Values = std::optional<std::vector<double>>;
+
+  // A layer scale, which is no module: one factor for each channel, of the last axis or of the
+  // second.
+  bool is_scaled(std::size_t of, std::size_t site) {
+    const std::vector<uint64_t>& shape = sites_[site].views.a.shape;
+    if (shape.size() < 2) return false;
+    return std::ranges::any_of(std::array{shape.size() - 1, std::size_t{1}}, [&](std::size_t axis) {
+      const auto read_at = [&](std::size_t each) -> const std::vector<double>& {
+        return read(each, axis == 1 ? by_second_[each] : by_last_[each],
+                    [&](const View& view) { return positions_by_channel(view.shape, axis); });
+      };
+      const std::vector<double>&x = read_at(of), &y = read_at(site);
+      return !x.empty() && x.size() == y.size() && scales_channels(x, y);
+    });
+  }
+
   const std::vector<double>& read(std::size_t site) {
-    std::optional<std::vector<double>>& values = values_[site];
+    return read(site, values_[site],
+                [](const View& view) { return sample_positions(view.elements(), kSample); });
+  }
+  template <typename Positions>
+  const std::vector<double>& read(std::size_t site, Values& values, Positions&& positions) {
     if (values) return *values;
     values.emplace();
     const View& view = sites_[site].views.a;
     const Result<Reader> reader =
         is_complex(view.dtype) ? Result<Reader>(Error("complex")) : Reader::open(view);
-    if (reader.ok())
-      *values = values_at(reader.value(), sample_positions(view.elements(), kSample));
+    if (reader.ok()) *values = values_at(reader.value(), positions(view));
     return *values;
   }
 
   const std::vector<Site>& sites_;
-  std::vector<std::optional<std::vector<double>>> values_;
+  std::vector<Values> values_, by_last_, by_second_;
 };
 
 // Where a site goes: before or behind which other one.
@@ -78,6 +136,8 @@ std::optional<std::size_t> function_of(const ModuleTree& tree, std::size_t site,
                                        Samples& samples) {
   const std::size_t module = tree.module_of(site), parent = tree[module].parent;
   if (!tree[module].inside.empty() || parent == Module::kRoot) return std::nullopt;
+  // What the next step is a function of was computed before that: a convolution and its norm.
+  if (site + 1 < count && samples.is_function(site, site + 1)) return std::nullopt;
   std::optional<std::size_t> found;
   const std::size_t end = std::min(count, site + kLookedAhead);
   for (std::size_t i = site + 1; i < end && !found; ++i) {

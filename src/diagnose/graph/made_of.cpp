@@ -60,13 +60,23 @@ std::optional<Sampled> sample(const std::vector<Site>& sites, std::size_t index)
 class Search {
  public:
   Search(const Sampled& step, std::vector<const Sampled*> earlier)
-      : step_(step), earlier_(std::move(earlier)) {}
+      : step_(step), earlier_(std::move(earlier)) {
+    const auto smaller = [](double a, double b) { return std::abs(a) < std::abs(b); };
+    probe_ = static_cast<std::size_t>(std::ranges::max_element(step_.values, smaller) -
+                                      step_.values.begin());
+    roundoff_ = step_.roundoff;
+    for (const Sampled* each : earlier_) {
+      probes_.push_back(each->values[probe_]);
+      roundoff_ = std::max(roundoff_, each->roundoff);
+      largest_ = std::max(largest_, each->size);
+    }
+  }
 
   std::optional<MadeOf> find() const {
-    if (auto found = sum_of(1, step_.values)) return found;
+    if (auto found = sum_of(1)) return found;
     if (auto found = function()) return found;
-    if (auto found = sum_of(2, step_.values)) return found;
-    if (auto found = sum_of(3, step_.values)) return found;
+    if (auto found = sum_of(2)) return found;
+    if (auto found = sum_of(3)) return found;
     if (auto found = rectified_sum()) return found;
     return product();
   }
@@ -106,21 +116,42 @@ class Search {
   }
 
   // The latest that fit: what a block adds stands close to its output.
-  std::optional<MadeOf> sum_of(std::size_t count, const Values&) const {
+  std::optional<MadeOf> sum_of(std::size_t count) const {
     const auto same = [](double sum) { return sum; };
     Terms terms;
     std::optional<MadeOf> found;
-    choose(count, earlier_.size(), terms, [&] {
-      if (is(terms, same, limit(terms))) found = made_of(terms);
-      return found.has_value();
+    // The last term must fit at one value already: to try all sums of three at all values would
+    // take longer than comparing small tensors.
+    choose(count - 1, earlier_.size(), terms, [&](std::size_t end) {
+      double rest = step_.values[probe_];
+      for (const Sampled* term : terms) rest -= term->values[probe_];
+      const double most = gap_max(terms);
+      for (std::size_t i = end; i-- > 0;) {
+        if (!(std::abs(probes_[i] - rest) <= most)) continue;
+        terms.push_back(earlier_[i]);
+        if (is(terms, same, limit(terms))) found = made_of(terms);
+        terms.pop_back();
+        if (found) return true;
+      }
+      return false;
     });
     return found;
   }
 
-  // Calls visit with each choice of so many terms before `end`, until it says that it is enough.
+  // At one value, whatever the last term is. Twice what is(…) allows at most, so that no order of
+  // adding matters.
+  double gap_max(const Terms& terms) const {
+    double energy = step_.size * step_.size + largest_ * largest_;
+    for (const Sampled* term : terms) energy += term->size * term->size;
+    return 2 * kRoundings * roundoff_ *
+           std::sqrt(energy * static_cast<double>(step_.values.size()));
+  }
+
+  // Calls visit with each choice of so many terms before `end`, and with where the first of them
+  // stands, until it says that it is enough.
   template <class Visit>
   bool choose(std::size_t count, std::size_t end, Terms& terms, const Visit& visit) const {
-    if (count == 0) return visit();
+    if (count == 0) return visit(end);
     for (std::size_t i = end; i-- > 0;) {
       terms.push_back(earlier_[i]);
       const bool enough = choose(count - 1, i, terms, visit);
@@ -149,7 +180,7 @@ class Search {
     const auto relu = std::ranges::find(activation_functions(), "ReLU", &ActivationFunction::name);
     Terms terms;
     std::optional<MadeOf> found;
-    choose(2, earlier_.size(), terms, [&] {
+    choose(2, earlier_.size(), terms, [&](std::size_t) {
       if (is(terms, relu->value, limit(terms))) {
         found = made_of(terms);
         found->function = &*relu;
@@ -181,6 +212,10 @@ class Search {
 
   const Sampled& step_;
   std::vector<const Sampled*> earlier_;
+  std::size_t probe_ = 0;       // Where the step is largest, and
+  std::vector<double> probes_;  // the earlier ones there.
+  double roundoff_ = 0;         // The largest of all,
+  double largest_ = 0;          // and the largest size of the earlier ones.
 };
 
 }  // namespace

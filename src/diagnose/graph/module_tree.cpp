@@ -145,6 +145,12 @@ std::string kind_of(const Site& site) {
   return kind;
 }
 
+std::string_view last_word_of(const Site& site) {
+  std::string_view name = site.a.name;
+  while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
+  return name.substr(name.find_last_of("._") + 1);
+}
+
 void number_blocks(std::vector<Site>& sites) {
   const ModuleTree tree(sites);
   // The list that a site is in, and its number there; by its name alone where only one of a list

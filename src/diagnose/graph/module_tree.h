@@ -55,6 +55,10 @@ class ModuleTree {
 // A name without its numbers: the same entry in all layers.
 std::string kind_of(const Site& site);
 
+// The last word of a name, without a number: "proj" of "mixer.out_proj", "conv" of
+// "mid_block.conv1".
+std::string_view last_word_of(const Site& site);
+
 // Numbers the blocks of a run: layers that follow each other in one list have numbers that do, and
 // no others.
 void number_blocks(std::vector<Site>& sites);

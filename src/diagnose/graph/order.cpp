@@ -5,8 +5,10 @@
 // stand before what feeds it. Else that of a transformer layer holds.
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "base/text.h"
@@ -150,10 +152,14 @@ Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
 }
 
 const Site* as_read_by(const Run& run, const Site* source, const Site& reader) {
-  for (const Site& site : run.sites) {
+  if (!source) return nullptr;
+  const std::span<const Site> sites = run.sites;
+  const auto behind = sites.subspan(static_cast<std::size_t>(source - sites.data()));
+  const std::less<const Site*> before;
+  if (!before(&reader, sites.data()) && before(&reader, source)) return source;
+  for (const Site& site : behind) {  // A copy stands behind what it is a copy of.
     if (&site == &reader) break;
-    if (source && site.compared() && site.copy_of && &run.sites[*site.copy_of] == source)
-      source = &site;
+    if (site.compared() && site.copy_of && &run.sites[*site.copy_of] == source) source = &site;
   }
   return source;
 }

@@ -173,27 +173,54 @@ TEST(Order, PutsALastCallBeforeTheContainerThatGivesTheSame) {
   EXPECT_EQ(run.sites[4].copy_of, 3U);
 }
 
-// One activation that is called twice: what its entry holds is a function of the second norm.
-TEST(Order, PutsALastCallBehindWhatItIsAFunctionOf) {
-  const Names names = {"block.norm1", "block.act", "block.conv1", "block.norm2", "block.conv2"};
+// The order of a block in which one module, `act`, is called twice, where A has these values of it
+// and of the norm behind the first call.
+Names order_of_block(const std::vector<uint64_t>& shape, const Values& norm, const Values& act,
+                     const Values& behind = {}) {
   std::vector<Site> sites;
-  for (const std::string& name : names) {
+  for (const char* name :
+       {"block.norm1", "block.act", "block.conv1", "block.norm2", "block.conv2"}) {
     Site site;
     site.index = site.capture = sites.size();
     site.a.name = site.b.name = name;
-    site.views.a = site.views.b = noise_view({4, 8}, static_cast<unsigned>(sites.size()));
+    site.views.a = site.views.b = noise_view(shape, static_cast<unsigned>(sites.size()));
     site.comparison.status = Status::equal;
     sites.push_back(std::move(site));
   }
-  Values relu = random_values(32, 7);
-  sites[3].views.a = view_of({4, 8}, relu, DType::f32);
-  for (double& value : relu) value = std::max(value, 0.0);
-  sites[1].views.a = view_of({4, 8}, relu, DType::f32);
+  sites[3].views.a = view_of(shape, norm, DType::f32);
+  sites[1].views.a = view_of(shape, act, DType::f32);
+  if (!behind.empty()) sites[2].views.a = view_of(shape, behind, DType::f32);
   move_last_calls(sites);
   Names order;
   for (const Site& site : sites) order.push_back(site.a.name);
-  EXPECT_EQ(order,
-            Names({"block.norm1", "block.conv1", "block.norm2", "block.act", "block.conv2"}));
+  return order;
+}
+
+const Names kActLast = {"block.norm1", "block.conv1", "block.norm2", "block.act", "block.conv2"};
+const Names kAsCaptured = {"block.norm1", "block.act", "block.conv1", "block.norm2", "block.conv2"};
+
+TEST(Order, PutsALastCallBehindWhatItIsAFunctionOf) {
+  const Values norm = random_values(32, 7);
+  Values relu = norm;
+  for (double& value : relu) value = std::max(value, 0.0);
+  EXPECT_EQ(order_of_block({4, 8}, norm, relu), kActLast);
+  EXPECT_EQ(order_of_block({4, 8}, norm, random_values(32, 8)), kAsCaptured);
+}
+
+// A layer scale, which is no module, is in between: features last, or channels of an image.
+TEST(Order, PutsALastCallBehindWhatItIsAMultipleOf) {
+  const Values norm = random_values(8 * 32, 7), factors = random_values(8 * 32, 8);
+  Values of_features = norm, of_channels = norm, of_elements = norm;
+  for (std::size_t i = 0; i < norm.size(); ++i) {
+    of_features[i] *= factors[i % 32];
+    of_channels[i] *= factors[i / 4 % 32];
+    of_elements[i] *= factors[i];
+  }
+  EXPECT_EQ(order_of_block({8, 32}, norm, of_features), kActLast);
+  EXPECT_EQ(order_of_block({2, 32, 4}, norm, of_channels), kActLast);
+  EXPECT_EQ(order_of_block({8, 32}, norm, of_elements), kAsCaptured);
+  // A multiple goes both ways: of a step and the one right behind it, the first was first.
+  EXPECT_EQ(order_of_block({8, 32}, norm, of_features, of_features), kAsCaptured);
 }
 
 TEST(Order, KnowsTheTokensOfARun) {

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "diagnose/carried.h"
 #include "diagnose/evidence_slice.h"
-#include "diagnose/hypotheses/confidence.h"
 #include "diagnose/hypotheses/score.h"
 #include "diagnose/operators/proposal.h"
 
@@ -52,7 +51,6 @@ Finding finding_of(const operators::Context& context, const operators::Operator&
   finding.parameters.push_back({"family", std::string(name_of(best.change.family))});
   finding.residual_before = verdict.on_b.rest;
   finding.residual_after = best.left.rest;
-  finding.confidence = hypotheses::confidence_of(step.standing(), best.change.family);
   if (const std::optional<Case> it = values_of(context.run(), context.site()))
     finding.evidence = evidence_of(*it, model_of(context, *best.change.made, *it));
   return finding;

@@ -138,7 +138,10 @@ TEST_P(OfAllTypes, AnotherEpsilonIsToldWithAndWithoutWeights) {
   for (const bool given : {true, false}) {
     Steps steps(GetParam());
     Values x = random_values(kTokens * kWidth, 4);
-    for (uint64_t i = 0; i < x.size(); ++i) x[i] *= 0.02 * static_cast<double>(1 + i / kWidth);
+    for (uint64_t i = 0; i < x.size(); ++i) {
+      const uint64_t tokens = 1 + i / kWidth;
+      x[i] *= 0.02 * static_cast<double>(tokens);
+    }
     x = stored(x, GetParam());
     Values w = random_values(kWidth, 5, 0.1);
     for (double& value : w) value += 1;
@@ -251,6 +254,21 @@ TEST(ExplainOutput, FeaturesInAnotherOrderAreFound) {
     return a[at - column + (column < 6 ? (column + 3) % 6 : column)];
   });
   EXPECT_EQ(cause_of(told), "feature_order");
+}
+
+TEST(ExplainOutput, ShiftedTokensAreToldThoughSomeAreAlike) {
+  Steps steps(DType::f32);
+  Values a = stored(random_values(kTokens * kWidth, 5), DType::f32);
+  std::copy_n(a.begin() + 2 * kWidth, kWidth, a.begin() + 7 * kWidth);
+  Values b = a;
+  std::ranges::rotate(b, b.end() - kWidth);
+  steps.add("step", kShape, a, b);
+  steps.run.sites[0].budget = 64 * 0x1p-24;
+  const Told told = steps.of_output();
+  ASSERT_TRUE(told.finding);
+  EXPECT_EQ(told.finding->code, "token_shift");
+  EXPECT_EQ(told.finding->explanation,
+            "token t of B is token t − 1 of A, and the ends wrap around");
 }
 
 TEST(ExplainOutput, OneRowForAllIsFound) {

@@ -26,6 +26,8 @@ constexpr uint64_t kLinesMax = 8192;
 constexpr uint64_t kValuesMax = uint64_t{1} << 20;
 // Bits that the values of a cast lack: bf16 has three fewer than f16 (design, section 10).
 constexpr double kFewerBits = 3;
+// A sequence that is off by one or two, in either direction; more are told as an order.
+constexpr int64_t kShifts[] = {1, -1, 2, -2};
 
 // Runs of neighbours that stay together: what it takes to say an order.
 std::size_t runs_of(const std::vector<uint64_t>& order) {
@@ -86,6 +88,52 @@ void change_columns(const Context& context, const OperatorPtr& step, double tole
                      {{"order", *order}}});
 }
 
+// Tokens that moved to a neighbour's place in each sequence, and those at its end to the other one.
+// Told before any order: where tokens are alike, their rows do not show which of them is which.
+std::optional<std::vector<uint64_t>> shifted(const operators::Extents& extents, int64_t by) {
+  if (extents.rows_by_axis.size() != 2 || extents.rows_by_axis[1] < 2) return std::nullopt;
+  const auto tokens = static_cast<int64_t>(extents.rows_by_axis[1]);
+  std::vector<uint64_t> order(extents.rows());
+  for (std::size_t row = 0; row < order.size(); ++row) {
+    const int64_t at = static_cast<int64_t>(row) % tokens;
+    order[row] = row - static_cast<uint64_t>(at) +
+                 static_cast<uint64_t>(((at - by) % tokens + tokens) % tokens);
+  }
+  return order;
+}
+
+bool holds(const Block& y, const Block& p, const std::vector<uint64_t>& order, double tolerance) {
+  for (uint64_t row = 0; row < y.rows(); ++row) {
+    double gaps = 0, size = 0;
+    for (uint64_t c = 0; c < y.features; ++c) {
+      gaps += std::pow(y.row(row)[c] - p.row(order[row])[c], 2);
+      size += std::pow(y.row(row)[c], 2);
+    }
+    if (!(gaps <= tolerance * tolerance * size)) return false;
+  }
+  return true;
+}
+
+// Whether one was found.
+bool change_places(const OperatorPtr& step, const Block& y, const Block& p, double tolerance,
+                   std::vector<Change>& changes) {
+  for (const int64_t by : kShifts) {
+    const auto order = shifted(step->extents(), by);
+    if (!order || !holds(y, p, *order, tolerance)) continue;
+    changes.push_back({std::make_shared<operators::Rows>(step, step->extents(), *order),
+                       "token_shift",
+                       fmt::format("token t of B is token t {} {} of A, and the ends wrap around",
+                                   by > 0 ? "−" : "+", std::abs(by)),
+                       "token_shift",
+                       Family::index,
+                       std::log2(std::size(kShifts)),
+                       0,
+                       {{"shift", static_cast<double>(by)}}});
+    return true;
+  }
+  return false;
+}
+
 void change_rows(const Context& context, const OperatorPtr& step, double tolerance,
                  std::vector<Change>& changes) {
   const operators::DumpedPtr& target = context.target(step->extents().layout);
@@ -97,6 +145,8 @@ void change_rows(const Context& context, const OperatorPtr& step, double toleran
   std::iota(grid.rows.begin(), grid.rows.end(), 0);
   const Block p = step->predict({&AlignedPair::b}, grid),
               y = target->predict({&AlignedPair::b}, grid);
+  if (p.empty() || p.values.size() != y.values.size()) return;
+  if (change_places(step, y, p, tolerance, changes)) return;
   const auto order = places_of(y, p, tolerance);
   if (!order || is_identity(*order)) return;
   const auto all_alike = [](const Block& block) {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "diagnose/hypotheses/confidence.h"
 #include "diagnose/noise/roundoff.h"
 #include "diagnose/operators/reordered.h"
 #include "tensor/reader.h"
@@ -135,8 +134,6 @@ void explain_subset(const LoneTensors& lone, const Site& site, Told& told) {
   finding.parameters = {{"cause", part->cause},
                         {"standing", std::string(name_of(operators::Standing::unknown))},
                         {"family", std::string(name_of(operators::Family::index))}};
-  finding.confidence =
-      hypotheses::confidence_of(operators::Standing::unknown, operators::Family::index);
   told.finding = std::move(finding);
 }
 

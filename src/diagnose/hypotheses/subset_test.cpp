@@ -32,7 +32,7 @@ TEST(ExplainSubset, AStrideThatAnotherStepShouldHaveIsFound) {
 TEST(ExplainSubset, FewerRowsAreFoundOnEitherSide) {
   const Values a = random_values(5 * 4, 1);
   Values b;
-  for (const uint64_t row : {0, 2, 3})
+  for (const int64_t row : {0, 2, 3})
     b.insert(b.end(), a.begin() + row * 4, a.begin() + row * 4 + 4);
   EXPECT_TRUE(explained({5, 4}, a, {3, 4}, b).finding);
   EXPECT_TRUE(explained({3, 4}, b, {5, 4}, a).finding);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "diagnose/graph/module_tree.h"
+#include "diagnose/noise/coarse_products.h"
 
 namespace tensordiff {
 namespace {
@@ -17,11 +18,16 @@ constexpr int kBitsLost = 3;  // Of fraction: what tells bf16 from f16, and 8-bi
 struct Fineness {
   std::vector<int> bits;
   std::map<std::string, int> usual;
+  int of_run = 0;  // In the middle of all sites.
 
   Fineness(const Run& run, std::vector<int> of_sites) : bits(std::move(of_sites)) {
     std::map<std::string, std::vector<int>> seen;
     for (std::size_t i = 0; i < bits.size(); ++i)
       if (bits[i] > 0) seen[kind_of(run.sites[i])].push_back(bits[i]);
+    std::vector<int> all = bits;
+    std::erase(all, 0);
+    std::ranges::sort(all);
+    if (!all.empty()) of_run = all[all.size() / 2];
     int least = 0;  // Of what all layers have.
     for (auto& [kind, of_kind] : seen) {
       if (of_kind.size() < kLayersMinOfCasts) continue;
@@ -36,9 +42,17 @@ struct Fineness {
 
   bool coarse(const Run& run, std::size_t i) const {
     const auto found = usual.find(kind_of(run.sites[i]));
-    return found != usual.end() && bits[i] > 0 && bits[i] + kBitsLost <= found->second;
+    // What is as coarse as the run is not cast: other layers may add up in a wider type.
+    return found != usual.end() && bits[i] > 0 && bits[i] + kBitsLost <= found->second &&
+           bits[i] + kBitsLost <= of_run;
   }
 };
+
+// Of coarse operands, a product of few terms needs few bits itself: attention that sees one token,
+// a convolution at the border of a map. Where B's products are coarse, that is no cast.
+bool may_be_of_products(const Run& run, const Site& site, int bits) {
+  return may_multiply(site) && std::ldexp(1.0, -bits - 1) <= run.product_roundoff;
+}
 
 }  // namespace
 
@@ -47,6 +61,7 @@ void find_casts(Run& run, std::vector<int> of_a, std::vector<int> of_b) {
   for (std::size_t i = 0; i < run.sites.size(); ++i) {
     if (!b.coarse(run, i) || a.coarse(run, i)) continue;
     Site& site = run.sites[i];
+    if (may_be_of_products(run, site, b.bits[i])) continue;
     site.reason = "its values are coarser than in other tensors of its kind";
     // What is rounding here is told by those.
     const int usual = std::min(b.usual.at(kind_of(site)), a.bits[i] > 0 ? a.bits[i] : 64);

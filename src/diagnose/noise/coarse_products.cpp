@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "diagnose/graph/module_tree.h"
 #include "diagnose/noise.h"
 #include "diagnose/noise/structure.h"
+#include "diagnose/operators/proposal.h"
 
 namespace tensordiff {
 namespace {
@@ -21,15 +24,21 @@ constexpr Format kFormats[] = {{"TF32", 0x1p-11}, {"bf16", 0x1p-8}};
 // less, those that cancel more: by up to the root of how many there are, of which 8 is a usual one.
 constexpr double kOfProduct = 0.6;
 constexpr double kSpread = 8;
-// Of the steps that are off with inputs that agree: three projections read one norm.
-constexpr std::size_t kLooksMax = 3;
+// Of the steps that are off: the first, and the three projections that read one norm.
+constexpr std::size_t kLooksMax = 4;
+// Products that are computed again: one of them may hold a mistake. Of so many that are tried.
+constexpr std::size_t kComputedMin = 2, kComputedMax = 5, kTriedMax = 12;
 
-// The format whose rounding comes nearest.
-const Format* format_of(const Site& site) {
+// What products of a format are off by at least, and the least of all formats.
+double least_error(const Format& format) { return kOfProduct * format.roundoff / kSpread; }
+constexpr double kExact = kOfProduct * kFormats[0].roundoff / kSpread;
+
+// The format whose rounding comes nearest to an error.
+const Format* format_of(double error) {
   const Format* best = nullptr;
   double least = std::log(kSpread);
   for (const Format& format : kFormats) {
-    const double apart = std::abs(std::log(site.error / (kOfProduct * format.roundoff)));
+    const double apart = std::abs(std::log(error / (kOfProduct * format.roundoff)));
     if (apart <= least) least = apart, best = &format;
   }
   return best;
@@ -41,19 +50,26 @@ bool is_projection(Role role) {
          role == Role::mlp_output || role == Role::logits;
 }
 
+// A convolution gives a map, whatever it is called: a table gives a row for each token.
+bool gives_map(const Site& site) {
+  return (site.role == Role::other || site.role == Role::embedding) &&
+         site.views.a.shape.size() > 3;
+}
+
 // Whether a step is known to multiply as the one that is off does: it is a projection by its name,
-// or the same step of another layer. Convolutions may be rounded in another way than matmuls.
+// or has the same kind of name in another place. Convolutions may be rounded in another way than
+// matmuls.
 bool multiply_alike(const Site& site, const Site& off) {
-  const bool of_maps = off.role == Role::other && off.views.a.shape.size() > 3;
-  return may_multiply(site) &&
-         ((is_projection(site.role) && !of_maps) || kind_of(site) == kind_of(off));
+  const std::string_view word = last_word_of(off);
+  return may_multiply(site) && gives_map(site) == gives_map(off) &&
+         (is_projection(site.role) || (!word.empty() && word == last_word_of(site)));
 }
 
 }  // namespace
 
 bool may_multiply(const Site& site) {
   return !is_norm(site.role) && !site.made_of && !site.copy_of && site.role != Role::setting &&
-         site.role != Role::embedding && site.role != Role::activation &&
+         (site.role != Role::embedding || gives_map(site)) && site.role != Role::activation &&
          !(site.role >= Role::query_final && site.role <= Role::value_final);
 }
 
@@ -67,10 +83,10 @@ namespace {
 // What the products of a run round to, where this step is off by no more than that.
 double shared_rounding(const Run& run, const Site& off) {
   if (!off.compared() || off.is_lost() || off.roundoff >= kNarrow || !may_multiply(off)) return 0;
-  const Format* format = format_of(off);
+  const Format* format = format_of(off.error);
   if (!format || !unlike_noise(off, run.extent, kSpread * format->roundoff).empty()) return 0;
   // One that is exact shows that products are, whatever it may have read.
-  const double exact = kOfProduct * format->roundoff / kSpread;
+  const double exact = least_error(*format);
   bool shared = false;
   for (const Site& other : run.sites) {
     // An expert that got no token tells nothing.
@@ -82,17 +98,59 @@ double shared_rounding(const Run& run, const Site& off) {
   return shared ? format->roundoff : 0;
 }
 
+// What a step leaves of what its weights, or attention, make of B's own inputs; nothing where that
+// is not known.
+std::optional<double> left_of_inputs(const Run& run, const Site& site) {
+  const operators::Context context(run, site);
+  const operators::Proposal& kind =
+      site.role == Role::attention_heads ? operators::kinds::attention : operators::kinds::linear;
+  const operators::OperatorPtr product = kind.propose(context);
+  const operators::Misfit left = product ? context.misfit(*product, true) : operators::Misfit();
+  return left.known ? std::optional(left.rest) : std::nullopt;
+}
+
+// Whether it can be computed again: attention from what it reads, the others with weights.
+bool is_product(const Run& run, const operators::Parameters& parameters, const Site& site) {
+  if (!site.compared() || site.is_lost() || site.comparison.diff.compared == 0 ||
+      site.roundoff >= kNarrow || !may_multiply(site))
+    return false;
+  return site.role == Role::attention_heads ||
+         (!run.weights.empty() && !parameters.under(operators::module_path(site.a.name)).empty());
+}
+
+// No product of B is exact, whatever it read.
+double rounding_behind_mistake(const Run& run) {
+  const operators::Parameters parameters(run.weights.named());
+  std::vector<double> left;
+  std::size_t tried = 0;
+  for (const Site& site : run.sites) {
+    if (left.size() == kComputedMax || tried == kTriedMax) break;
+    if (!is_product(run, parameters, site)) continue;
+    ++tried;
+    const std::optional<double> each = left_of_inputs(run, site);
+    if (each && *each < kExact) return 0;
+    if (each) left.push_back(*each);
+  }
+  if (left.size() < kComputedMin) return 0;
+  const Format* format = format_of(*std::ranges::min_element(left));
+  return format ? format->roundoff : 0;
+}
+
 }  // namespace
 
 double coarse_products(const Run& run) {
-  // The first step that is off may hold a mistake, and so may a few others that read the same.
+  // The first step that is off may hold a mistake. So may others; but products whose inputs agree
+  // show their rounding, wherever the mistake is.
   std::size_t looked_at = 0;
   for (const Site& site : run.sites) {
-    if (!site.bug() || (looked_at > 0 && !site.created)) continue;
+    if (!site.bug()) continue;
+    const bool shows = !site.inputs.empty() && site.error_in < kExact && may_multiply(site) &&
+                       format_of(site.error);
+    if (looked_at > 0 && !shows) continue;
     if (const double roundoff = shared_rounding(run, site); roundoff > 0) return roundoff;
     if (++looked_at == kLooksMax) break;
   }
-  return 0;
+  return looked_at > 0 ? rounding_behind_mistake(run) : 0;
 }
 
 }  // namespace tensordiff

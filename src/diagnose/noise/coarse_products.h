@@ -2,7 +2,8 @@
 //
 // Tensor cores round what they multiply and add up in f32, so that values show nothing of it. But
 // all products of a run do so, from the first on: a step that is off by such a rounding while
-// another product with inputs that agree is exact was cast by itself.
+// another product with inputs that agree is exact was cast by itself. Behind a mistake all steps
+// are off; there the weights tell what each product leaves of its own inputs.
 
 #pragma once
 

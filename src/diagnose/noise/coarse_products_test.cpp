@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "diagnose/toy_steps.h"
@@ -30,6 +31,8 @@ Values product(const Values& x, const Values& weight, int bits) {
   return out;
 }
 
+Values weight_of(unsigned seed) { return random_values(kWidth * kWidth, seed); }
+
 // Two layers of a query, a key and a value that read what comes before. `bits` of each product.
 std::vector<Held> layers(const std::vector<int>& bits) {
   std::vector<Held> held;
@@ -39,7 +42,7 @@ std::vector<Held> layers(const std::vector<int>& bits) {
   for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
     Values next_a = a, next_b = b;
     for (const std::string name : {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}) {
-      const Values weight = random_values(kWidth * kWidth, seed);
+      const Values weight = weight_of(seed);
       const int of_this = bits[std::min<std::size_t>(seed - 2, bits.size() - 1)];
       held.push_back({layer + name, product(a, weight, 23), product(b, weight, of_this)});
       for (std::size_t i = 0; i < a.size(); ++i) {
@@ -79,6 +82,101 @@ TEST(CoarseProducts, HideNoMistakeBehindThem) {
   std::vector<Held> held = layers({10});
   for (double& value : held[5].b) value *= 0.5;
   EXPECT_TRUE(alarms(held).starts_with("model.layers.1.self_attn.q_proj"));
+}
+
+// A mistake in another tower, computed first: the products of this one still show their rounding.
+TEST(CoarseProducts, AreKnownBehindAMistakeElsewhere) {
+  std::vector<Held> held = layers({10});
+  const Held first = held[0], second = held[4];
+  held.insert(held.begin() + 5, {"model.layers.1.input_layernorm", second.a, second.b});
+  held.insert(held.begin() + 1, {"model.layers.0.input_layernorm", first.a, first.b});
+  const Values image = random_values(kTokens * kWidth, 91);
+  held.insert(held.begin(), {"vision.patch_embedding", image, random_values(image.size(), 92)});
+  EXPECT_EQ(alarms(held), "vision.patch_embedding ");
+}
+
+// What the names of the first layer's projections are told as, where B's embedding is another one
+// and its products have so many bits of fraction.
+std::string told_behind_mistake(const std::vector<int>& bits) {
+  const std::string layer = "model.layers.0.";
+  const Values a = random_values(kTokens * kWidth, 1), b = random_values(kTokens * kWidth, 91);
+  std::vector<Held> held = {{"model.embed_tokens", a, b}, {layer + "input_layernorm", a, b}};
+  Catalog weights;
+  unsigned seed = 2;
+  for (const std::string name : {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}) {
+    Values weight = random_values(kWidth * kWidth, seed);
+    const int of_this = bits[std::min<std::size_t>(seed++ - 2, bits.size() - 1)];
+    held.push_back({layer + name, product(a, weight, 23), product(b, weight, of_this)});
+    for (double& value : weight) value /= 5;
+    weights.tensors.push_back(
+        {layer + name + ".weight", view_of({kWidth, kWidth}, weight, DType::f32), ""});
+  }
+  read_places(weights);
+  DiagnoseOptions options;
+  options.weights = Weights(weights);
+  const Insight insight = diagnose(sites_of(held), options);
+  std::string told;
+  for (const Divergence& next : insight.next) told += held[next.pair].name + " ";
+  return told;
+}
+
+// A mistake before the first product: what the weights make of B's own inputs shows the rounding.
+TEST(CoarseProducts, AreKnownByTheWeightsBehindAMistake) {
+  EXPECT_EQ(told_behind_mistake({10}), "");
+  EXPECT_EQ(told_behind_mistake({7}), "");
+  EXPECT_EQ(told_behind_mistake({23}), "");
+  EXPECT_EQ(told_behind_mistake({23, 7, 23}), "model.layers.0.self_attn.k_proj ");
+}
+
+// A sum of one product needs twice the bits of its operands: few, where they are few.
+TEST(CoarseProducts, OfOneTermAreNoCast) {
+  const auto told = [](int bits) {
+    std::vector<Held> held = layers({bits});
+    held.pop_back();
+    const Values weight = random_values(kTokens * kWidth, 55);
+    for (std::size_t i = 0; i < weight.size(); ++i) {
+      held.back().a[i] = held[4].a[i] * weight[i];
+      held.back().b[i] = rounded(held[4].b[i], 7) * rounded(weight[i], 7);
+    }
+    return alarms(held);
+  };
+  EXPECT_EQ(told(7), "");
+  EXPECT_EQ(told(23), "model.layers.1.self_attn.v_proj ");
+}
+
+TEST(CoarseProducts, AConvolutionMultipliesAndATableDoesNot) {
+  Site site;
+  site.role = Role::embedding;
+  site.views.a.shape = {2, 16, 24};
+  EXPECT_FALSE(may_multiply(site));
+  site.views.a.shape = {2, 24, 4, 4};
+  EXPECT_TRUE(may_multiply(site));
+}
+
+// Convolutions have no role: that others of the same kind of name are exact shows a cast.
+TEST(CoarseProducts, AreAMistakeWhereOthersOfThatNameAreExact) {
+  const Values x = random_values(kTokens * kWidth, 1), in = random_values(kWidth * kWidth, 2),
+               out = random_values(kWidth * kWidth, 3);
+  const Values exact = product(x, in, 23);
+  const Values a = product(exact, out, 23), b = product(exact, out, 10);
+  const std::vector<Held> held = {{"embed", x, x},
+                                  {"down.in_mix", exact, exact},
+                                  {"middle.out_mix", a, b},
+                                  {"head", product(a, in, 23), product(b, in, 23)}};
+  EXPECT_TRUE(alarms(held).starts_with("middle.out_mix")) << alarms(held);
+}
+
+// Tables come of weights that are kept in the type of the run, whatever type they are computed in.
+TEST(Roundoff, OfAStepThatNothingFeedsIsThatOfTheRun) {
+  std::vector<Held> held = layers({23});
+  for (Held& each : held)
+    for (double& value : each.b) value = rounded(value, 7);
+  Values table = random_values(kTokens * kWidth, 77), near = table;
+  for (double& value : near) value *= 1 + 4e-4;
+  held.insert(held.begin(), {"model.rotary_emb", table, near});
+  EXPECT_EQ(alarms(held), "");
+  for (double& value : held[0].b) value = -value;
+  EXPECT_TRUE(alarms(held).starts_with("model.rotary_emb ")) << alarms(held);
 }
 
 }  // namespace

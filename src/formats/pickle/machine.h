@@ -12,7 +12,7 @@
 
 namespace tensordiff::pickle {
 
-inline constexpr std::size_t kNameBytesMax = 64 * 1024;  // Of a module and a name in it.
+inline constexpr std::size_t kNameBytesMax = 65'536;  // Of a module and a name in it.
 
 // The pickle that starts at `begin`. What follows its STOP is left alone; see Graph::end. The limit
 // on the size of a pickle does not count bytes objects: those stay in the file.

@@ -102,6 +102,30 @@ TEST(RebuildTorch, ReadsParametersAndSubclasses) {
             "_local_tensor f32 [1] 1 | holds a reference to 'm.Sub', which was not run");
 }
 
+// The piece of a tensor that one rank holds has the name of the tensor; its offsets are no tensors.
+TEST(RebuildTorch, ReadsThePieceOfADistributedTensor) {
+  const auto wrapped = [](std::string_view module, std::string_view type, std::string state) {
+    return dict({{"w", call(global("torch._tensor", "_rebuild_from_type_v2"),
+                            {global("torch._utils", "_rebuild_wrapper_subclass"),
+                             global(module, type), ")", std::move(state)})}});
+  };
+  const std::string data = tensor({kStorage, 0, {1}, {1}});
+  EXPECT_EQ(
+      told_one(wrapped("torch.distributed.tensor", "DTensor",
+                       tuple({"N", dict({{"_local_tensor", data}, {"_spec", numbers({4, 2})}})}))),
+      "w f32 [1] 1");
+  const std::string shard =
+      global("torch.distributed._shard.sharded_tensor.shard", "Shard") + ")\x81" +
+      tuple({"N", dict({{"tensor", data}, {"metadata", numbers({0, 1})}})}) + "b";
+  const auto sharded = [&](const std::string& shards) {
+    return wrapped("torch.distributed._shard.sharded_tensor.api", "ShardedTensor",
+                   tuple({"](" + shards + "e", numbers({2})}));
+  };
+  EXPECT_EQ(told_one(sharded(shard)), "w f32 [1] 1");
+  EXPECT_EQ(told_one(sharded(shard + shard)), "w.0 f32 [1] 1; w.1 f32 [1] 1");
+  EXPECT_EQ(told_one(sharded("N")), "");
+}
+
 TEST(RebuildTorch, ReadsTensorsOfBeforeItHadRebuildFunctions) {
   const std::string state = tuple({kStorage, number(0), numbers({2}), numbers({1})});
   const std::string old = global("torch", "FloatTensor") + ")\x81" + state + "b";

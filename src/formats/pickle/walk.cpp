@@ -36,6 +36,8 @@ class Walker {
   void walk_state(NodeId state);
   bool walk_module(NodeId state);
   void walk_subclass(NodeId id);
+  bool walk_piece(std::string_view type, NodeId state);
+  std::optional<NodeId> attribute(NodeId state, std::string_view key);
   void walk_array(NodeId id);
   void walk_nested(NodeId id);
   void walk_persistent(NodeId id);
@@ -273,7 +275,40 @@ void Walker::walk_subclass(NodeId id) {
   const bool wraps =
       !args.empty() && data_name(graph_.global(args[0])).meaning == Meaning::rebuild_wrapper;
   if (!wraps) add_tensor(rebuilder_.tensor(id));
-  if (args.size() > 3) walk_state(args[3]);
+  if (args.size() <= 3) return;
+  if (!wraps || !walk_piece(graph_.global(args[1]), args[3])) walk_state(args[3]);
+}
+
+// An attribute in the state of an object, which is a dict or (dict or None, dict of slots).
+std::optional<NodeId> Walker::attribute(NodeId state, std::string_view key) {
+  if (graph_.kind(state) != Kind::tuple) return lookup(state, key);
+  for (const NodeId part : graph_.items(state))
+    if (const auto found = lookup(part, key)) return found;
+  return std::nullopt;
+}
+
+// What this rank holds of a tensor that is cut over several goes by the name of the tensor. The
+// numbers beside it (offsets, meshes, placements) are no tensors. Says whether this was one.
+bool Walker::walk_piece(std::string_view type, NodeId state) {
+  if (type.ends_with(".DTensor")) {
+    const std::optional<NodeId> local = attribute(state, "_local_tensor");
+    if (local) walk(*local);
+    return local.has_value();
+  }
+  if (!type.ends_with(".ShardedTensor") || graph_.kind(state) != Kind::tuple) return false;
+  const std::span<const NodeId> fields = graph_.items(state);
+  if (fields.empty() || graph_.kind(fields[0]) != Kind::list) return false;
+  const std::span<const NodeId> shards = graph_.items(fields[0]);
+  for (std::size_t i = 0; i < shards.size() && !found_.full; ++i) {
+    const Call* shard = graph_.call(shards[i]);
+    const auto piece = shard && shard->state ? attribute(*shard->state, "tensor") : std::nullopt;
+    if (!piece) continue;
+    if (shards.size() == 1)
+      walk(*piece);
+    else
+      walk_into(std::to_string(i), *piece);
+  }
+  return true;
 }
 
 void Walker::walk_array(NodeId id) {

@@ -1,4 +1,4 @@
-// What descends from fairseq: BART, OPT, Whisper.
+// What descends from fairseq: BART, OPT, Whisper; and the transformer layers of PyTorch itself.
 
 #include "naming/convention.h"
 
@@ -12,7 +12,7 @@ constexpr RoleRow kInLayer[] = {
     {Role::cross_query, "encoder.attn.@.proj"},
     {Role::cross_output, "encoder.attn.out.proj"},
     {Role::cross_norm, "encoder.attn.layer.norm"},
-    {Role::mlp_norm, "final.layer.norm"},
+    {Role::mlp_norm, "final.layer.norm norm3 norm.3 layer.norm3 layer.norm.3"},
     {Role::up, "fc1 linear1"},
     {Role::mlp_output, "fc2 linear2"},
 };

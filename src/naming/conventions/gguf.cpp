@@ -6,7 +6,7 @@ namespace tensordiff {
 namespace {
 
 constexpr RoleRow kInLayer[] = {
-    {Role::attention_norm, "attn.norm"},
+    {Role::attention_norm, "attn.norm attn.norm.2"},
     {Role::query, "attn.@ @cur"},
     {Role::query_norm, "attn.@.norm @cur.normed"},
     {Role::fused_qkv, "attn.qkv"},

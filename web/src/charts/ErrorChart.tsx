@@ -11,6 +11,8 @@ import { Pick } from '../ui/parts';
 import * as marks from './marks';
 import { axis, Plot } from './Plot';
 
+const HELP = 'Arrow keys walk, Enter opens.';
+
 const METRICS = [
   ['ratio', 'max |Δ| / tol'],
   ['maxAbs', 'max |Δ|'],
@@ -72,6 +74,8 @@ interface Drawing {
   points: marks.Point[];
   metric: string;
   flag: number;
+  /** Later steps that make an error of their own. */
+  pennants: number[];
   flagText: (width: number) => string;
 }
 
@@ -114,6 +118,7 @@ function optionsOf(d: Drawing, width: number, height: number): uPlot.Options {
           if (isRatio) marks.drawTolerance(plot);
           marks.drawRidge(plot, d.points);
           marks.drawPoints(plot, d.points);
+          for (const i of d.pennants) marks.drawPennant(plot, i, d.points[i].value);
           if (d.flag >= 0)
             marks.drawFlag(plot, d.flag, d.points[d.flag].value, d.flagText(plot.width));
         },
@@ -153,6 +158,12 @@ function Head({ metric }: { metric: Signal<string> }) {
   );
 }
 
+/** Where the later divergences are. */
+function pennantsOf(store: PairStore, points: readonly marks.Point[]): number[] {
+  const next = new Set(state.session.value?.nextDivergences.map((each) => each.pair));
+  return next.size === 0 ? [] : points.flatMap((p, i) => (next.has(store.id(p.row)) ? [i] : []));
+}
+
 export function ErrorChart() {
   const metric = useSignal('ratio');
   const near = useSignal(-1);
@@ -171,7 +182,9 @@ export function ErrorChart() {
       ? `First divergence: ${store.name(point.row)}, ${size}`
       : `First divergence, ${size}`;
   };
-  const drawing = { points: points.value, metric: metric.value, flag, flagText };
+  const pennants = pennantsOf(store, points.value);
+  const drawing = { points: points.value, metric: metric.value, flag, pennants, flagText };
+  const flags = pennants.length + (flag >= 0 ? 1 : 0);
   const data = useMemo<uPlot.AlignedData>(
     () => [points.value.map((_, i) => i), points.value.map((p) => (p.value > 0 ? p.value : null))],
     [points.value],
@@ -201,9 +214,9 @@ export function ErrorChart() {
     <div class="chart">
       <Head metric={metric} />
       <Plot
-        label={`Error over layers, ${points.value.length} pairs. Arrow keys walk, Enter opens.`}
+        label={`Error over layers, ${points.value.length} pairs, ${flags} flagged. ${HELP}`}
         data={data}
-        watch={`${metric.value} ${flag} ${state.store.value.rev}`}
+        watch={`${metric.value} ${flag} ${pennants.join()} ${state.store.value.rev}`}
         options={(width, height) => optionsOf(drawing, width, height)}
         onKey={onKey}
         onMake={(made) => {

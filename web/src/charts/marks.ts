@@ -171,6 +171,28 @@ export function drawFlag(plot: uPlot, i: number, value: number, text: string) {
   drawRing(plot, x, y);
 }
 
+/** A small flag without a label: another step that makes an error of its own. */
+export function drawPennant(plot: uPlot, i: number, value: number) {
+  const { ctx, bbox } = plot;
+  const x = plot.valToPos(i, 'x', true);
+  const top = Math.max(0, bbox.top - 4 * px());
+  const accent = ink('accent');
+  ctx.strokeStyle = accent;
+  ctx.fillStyle = accent;
+  ctx.lineWidth = 1.2 * px();
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top + bbox.height);
+  ctx.lineTo(x, top);
+  ctx.stroke();
+  ctx.beginPath();
+  ctx.moveTo(x, top);
+  ctx.lineTo(x + 8 * px(), top + 3.5 * px());
+  ctx.lineTo(x, top + 7 * px());
+  ctx.closePath();
+  ctx.fill();
+  drawRing(plot, x, heightOf(plot, value));
+}
+
 export function drawRing(plot: uPlot, x: number, y: number) {
   const { ctx } = plot;
   ctx.fillStyle = ink('surface');

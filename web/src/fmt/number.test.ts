@@ -73,10 +73,10 @@ test('sizes, times and shares', () => {
 });
 
 test('tolerances read as they are meant', () => {
-  expect(tolerance(1e-3, 1e-2)).toBe('1e-3 + 1e-2·|a|');
+  expect(tolerance(1e-3, 1e-2)).toBe('1e-3 + 1e-2·|A|');
   expect(tolerance(1e-5, 0)).toBe('1e-5');
   expect(tolerance(null, null)).toBe('by type');
-  expect(tolerance(0, 0.016)).toBe('0.016·|a|');
+  expect(tolerance(0, 0.016)).toBe('0.016·|A|');
 });
 
 test('when', () => {

@@ -89,12 +89,12 @@ export function when(ms: number, now = Date.now()): string {
   return then.toLocaleDateString('en-GB', sameYear ? date : { ...date, year: 'numeric' });
 }
 
-/** The tolerance in words: 1e-3 + 1e-2·|a|. */
+/** The tolerance in words: 1e-3 + 1e-2·|A|. */
 export function tolerance(atol: number | null, rtol: number | null): string {
   if (atol === null && rtol === null) return 'by type';
   const parts = [];
   if (atol || !rtol) parts.push(power(atol ?? 0));
-  if (rtol) parts.push(`${power(rtol)}·|a|`);
+  if (rtol) parts.push(`${power(rtol)}·|A|`);
   return parts.join(' + ');
 }
 

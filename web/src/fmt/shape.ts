@@ -52,11 +52,16 @@ export interface Range {
   to: number;
 }
 
-/** "80:92", ":10", "80:", or one index; null when it is empty or outside. */
+/** "80:92", ":10", "80:", "-50:" from the end, or one index; null when it is empty or outside. */
 export function parseRange(text: string, size: number): Range | null {
-  const found = /^\s*(\d*)\s*(:?)\s*(\d*)\s*$/.exec(text);
-  if (!found || (found[1] === '' && found[2] === '')) return null;
-  const from = found[1] === '' ? 0 : Number(found[1]);
-  const to = found[2] === '' ? from + 1 : found[3] === '' ? size : Math.min(Number(found[3]), size);
-  return from < to && from < size ? { from, to } : null;
+  const found = /^\s*(-?\d+)?\s*(:?)\s*(-?\d+)?\s*$/.exec(text);
+  if (!found || (found[1] === undefined && found[2] === '')) return null;
+  // As in Python: negative numbers count from the end.
+  const place = (word: string) => (Number(word) < 0 ? Number(word) + size : Number(word));
+  const from = found[1] === undefined ? 0 : place(found[1]);
+  if (from < 0 && found[2] === '') return null;
+  const first = Math.max(0, from);
+  if (found[2] === '') return first < size ? { from: first, to: first + 1 } : null;
+  const to = found[3] === undefined ? size : Math.min(place(found[3]), size);
+  return first < to && first < size ? { from: first, to } : null;
 }

@@ -4,7 +4,7 @@ import { digits as grouped } from '../fmt/number';
 import { elementsOf, flatOf, placeOf } from '../fmt/shape';
 import type { Pair } from '../net/types';
 import * as view from '../store/view';
-import { SideMark } from '../ui/parts';
+import { PairMark } from '../ui/parts';
 import { Cell } from './Cell';
 import { fetchFlat, type Values } from './fetch';
 import { GAP_PX } from './Grid2D';
@@ -39,7 +39,7 @@ function Table({ values, pair, from, cols, cursor }: TableProps) {
             k > 0 && <th key="gap" class="gap" aria-hidden="true" />,
             ...head.map((c) => (
               <th key={`${side}${c}`} scope="col">
-                {c === 0 && <SideMark side={side} small />}+{c}
+                {c === 0 && <PairMark side={side} />}+{c}
               </th>
             )),
           ])}

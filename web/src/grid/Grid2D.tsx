@@ -3,7 +3,8 @@ import { useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Pair } from '../net/types';
 import * as view from '../store/view';
-import { SideMark } from '../ui/parts';
+import { elementMenu } from '../ui/menus';
+import { PairMark } from '../ui/parts';
 import { Cell } from './Cell';
 import { fetchWindow, type Values } from './fetch';
 import { cellPx, centred, HEAD_PX, keepInside, left, ROW_PX, scale, top } from './state';
@@ -24,12 +25,15 @@ function fitOf(box: { width: number; height: number }, sides: number, h: number,
   return { rows: Math.max(1, Math.min(h, tall)), cols: Math.max(1, Math.min(w, wide)) };
 }
 
-/** The grid follows the cursor: a step by as little as needed, a jump into the middle. */
+/** Follows the pointer on a map, else the cursor: a step by as little as needed, a jump into the
+ * middle. */
 function follow(fit: Fit) {
   const slice = view.sliceA.value;
   const { h, w } = view.planeSize(slice);
-  const y = slice.y < 0 ? 0 : slice.at[slice.y];
-  const x = slice.x < 0 ? 0 : slice.at[slice.x];
+  // What the pointer is over in a map comes first.
+  const at = view.hover.value?.length === slice.at.length ? view.hover.value : slice.at;
+  const y = slice.y < 0 ? 0 : at[slice.y];
+  const x = slice.x < 0 ? 0 : at[slice.x];
   const next = (first: number, count: number, index: number, size: number) => {
     const isFar = index < first - 1 || index > first + count;
     return isFar ? centred(index, count, size) : keepInside(first, count, index, size);
@@ -75,6 +79,11 @@ function onArrow(event: KeyboardEvent) {
   event.stopPropagation();
 }
 
+function onMenu(event: MouseEvent) {
+  const cell = (event.target as HTMLElement).closest<HTMLElement>('td[data-x]');
+  elementMenu(event, cell ? placeOfCell(cell).at : view.cursor.value);
+}
+
 interface TableProps {
   values: Values;
   sides: ('a' | 'b')[];
@@ -86,13 +95,23 @@ interface TableProps {
 function Table({ values, sides, y0, x0, caption }: TableProps) {
   const slice = view.sliceA.value;
   const [cy, cx] = [slice.y < 0 ? 0 : slice.at[slice.y], slice.x < 0 ? 0 : slice.at[slice.x]];
-  const rows = Array.from({ length: values.rows }, (_, r) => y0 + r);
-  const cols = Array.from({ length: values.cols }, (_, c) => x0 + c);
+  const most = (what: 'rows' | 'cols') => Math.max(values[what], values.ofB?.[what] ?? 0);
+  const rows = Array.from({ length: most('rows') }, (_, r) => y0 + r);
+  const cols = Array.from({ length: most('cols') }, (_, c) => x0 + c);
   const now = scale.value;
   const cells = (side: 'a' | 'b', r: number) =>
     cols.map((x, c) => {
-      const i = r * values.cols + c;
-      const value = values[side]?.[i] ?? Number.NaN;
+      const own = side === 'b' && values.ofB ? values.ofB : values;
+      const isThere = r < own.rows && c < own.cols;
+      const i = r * own.cols + c;
+      const value = values[side]?.[i];
+      // What the other side is too short for is no NaN.
+      if (!isThere || value === undefined)
+        return (
+          <td key={`${side}${x}`} class="gone" title={`not in ${side.toUpperCase()}`}>
+            <span class="vh">not in {side.toUpperCase()}</span>
+          </td>
+        );
       return (
         <Cell
           key={`${side}${x}`}
@@ -119,7 +138,7 @@ function Table({ values, sides, y0, x0, caption }: TableProps) {
             k > 0 && <th key="gap" class="gap" aria-hidden="true" />,
             ...cols.map((x, c) => (
               <th key={`${side}${x}`} scope="col" class={x === cx ? 'hl' : ''}>
-                {c === 0 && <SideMark side={side} small />}
+                {c === 0 && <PairMark side={side} />}
                 {x}
               </th>
             )),
@@ -162,15 +181,8 @@ export function Grid2D({ pair }: { pair: Pair }) {
     };
   };
   const spans = own(sliceA);
-  const key = [
-    pair.id,
-    pair.v,
-    view.atText(sliceA),
-    view.atText(sliceB),
-    view.linked.value,
-    spans.y,
-    spans.x,
-  ].join('|');
+  const places = [view.atText(sliceA), view.atText(sliceB), view.linked.value];
+  const key = [pair.id, pair.v, ...places, spans.y, spans.x].join('|');
   const { value: got, isOld } = useFetched(box.width === 0 ? '' : key, async (asked) => ({
     values: await fetchWindow(asked, spans, own(sliceB)),
     y0: spans.y[0],
@@ -199,6 +211,7 @@ export function Grid2D({ pair }: { pair: Pair }) {
         const cell = (event.target as HTMLElement).closest<HTMLElement>('td[data-x]');
         if (cell) view.goTo(placeOfCell(cell).at);
       }}
+      onContextMenu={onMenu}
     >
       {got && (
         <Table

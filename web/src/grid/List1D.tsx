@@ -3,7 +3,7 @@ import { sig } from '../fmt/number';
 import type { Pair } from '../net/types';
 import { digits } from '../store/prefs';
 import * as view from '../store/view';
-import { SideMark } from '../ui/parts';
+import { PairMark } from '../ui/parts';
 import { Cell } from './Cell';
 import { fetchWindow, type Values } from './fetch';
 import { placeOfCell } from './Grid2D';
@@ -26,7 +26,12 @@ function Lines({ values, pair, a, b }: { values: Values; pair: Pair; a: Line; b:
   const now = scale.value;
   const cell = (side: 'a' | 'b', i: number, line: Line) => {
     const value = values[side]?.[i];
-    if (value === undefined) return <td key={side} class="plain" />;
+    if (value === undefined)
+      return (
+        <td key={side} class="plain gone">
+          not in {side.toUpperCase()}
+        </td>
+      );
     const compared = values.d ? values.a?.[i] : undefined;
     return (
       <Cell
@@ -121,7 +126,7 @@ export function List1D({ pair }: { pair: Pair }) {
               (side) =>
                 pair[side] && (
                   <th key={side} scope="col">
-                    <SideMark side={side} small />
+                    <PairMark side={side} />
                   </th>
                 ),
             )}

@@ -57,10 +57,11 @@ function Lines({ found, pair }: { found: Element; pair: Pair }) {
     if (!value) return null;
     return (
       <>
-        <dt>{name}</dt>
+        <dt>{name === 'a' && pair.applied !== null ? 'T(A)' : name.toUpperCase()}</dt>
         <dd>{value.text}</dd>
         <dd>
-          {pair[name]?.dtype} 0x{value.bits.replace(/^0x/, '')}
+          {name === 'a' && pair.applied !== null ? 'f32' : pair[name]?.dtype} 0x
+          {value.bits.replace(/^0x/, '')}
         </dd>
       </>
     );
@@ -77,7 +78,7 @@ function Lines({ found, pair }: { found: Element; pair: Pair }) {
       {side('b')}
       {found.a && found.b && (
         <>
-          <dt>B − A</dt>
+          <dt>{pair.applied === null ? 'B − A' : 'B − T(A)'}</dt>
           <dd>{num(found.diff, 6)}</dd>
           <dd>{parts.join(', ')}</dd>
           <dt>tol</dt>

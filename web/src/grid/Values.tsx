@@ -4,6 +4,7 @@ import { elementsOf, parseRange, type Range } from '../fmt/shape';
 import type { Pair } from '../net/types';
 import { digits } from '../store/prefs';
 import * as view from '../store/view';
+import { Field } from '../ui/Field';
 import { Pick } from '../ui/parts';
 import { FlatGrid } from './FlatGrid';
 import { Grid2D } from './Grid2D';
@@ -26,19 +27,17 @@ function RangeBox({ side }: { side: 'a' | 'b' }) {
     else view.rangeB.value = short;
     if (side === 'a') left.value = short.from;
   };
-  const name = view.linked.value ? 'Values from:to' : `Values of ${side} from:to`;
+  const name = view.linked.value ? 'Values from:to' : `Values of ${side.toUpperCase()} from:to`;
   return (
-    <input
-      class="ibox"
-      aria-label={name}
+    <Field
+      label={name}
       title={`${name}, of ${w}`}
       value={`${range.from}:${range.to}`}
-      onChange={(event) => {
-        const next = parseRange(event.currentTarget.value, w);
-        event.currentTarget.setAttribute('aria-invalid', String(!next));
+      onTake={(text) => {
+        const next = parseRange(text, w);
         if (next) set(next);
+        return next ? '' : `not a range within 0:${w}`;
       }}
-      onKeyDown={(event) => event.key !== 'Escape' && event.stopPropagation()}
     />
   );
 }
@@ -51,18 +50,15 @@ function StartBox() {
   const start = isFlat ? flatFrom : top;
   const name = isFlat ? 'First flat position' : 'First row';
   return (
-    <input
-      class="ibox"
-      aria-label={name}
+    <Field
+      label={name}
       title={`${name}, of ${most}`}
-      value={start.value}
-      onChange={(event) => {
-        const next = Number(event.currentTarget.value);
-        const fits = Number.isInteger(next) && next >= 0 && next < most;
-        event.currentTarget.setAttribute('aria-invalid', String(!fits));
-        if (fits) start.value = next;
+      value={String(start.value)}
+      onTake={(text) => {
+        const next = parseRange(text, most);
+        if (next) start.value = next.from;
+        return next ? '' : `not a position below ${most}`;
       }}
-      onKeyDown={(event) => event.key !== 'Escape' && event.stopPropagation()}
     />
   );
 }

@@ -10,6 +10,8 @@ export interface Values {
   a: Float64Array | null;
   b: Float64Array | null;
   d: Float64Array | null;
+  /** Of B, where it is sliced by itself and has another size. */
+  ofB?: { rows: number; cols: number };
 }
 
 export interface Asked {
@@ -56,7 +58,8 @@ export async function fetchWindow(asked: Asked, a: Spans, b: Spans = a): Promise
     fetchPlanes(asked, 'a', sliceA.value, a.y, a.x),
     fetchPlanes(asked, 'b', sliceB.value, b.y, b.x),
   ]);
-  return { rows: left.rows, cols: left.cols, a: left.a, b: right.b, d: null };
+  const ofB = { rows: right.rows, cols: right.cols };
+  return { rows: left.rows, cols: left.cols, a: left.a, b: right.b, d: null, ofB };
 }
 
 /** A run of flat positions, gathered from as few windows as it takes. */

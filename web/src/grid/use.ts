@@ -34,7 +34,7 @@ export function useFetched<T>(key: string, fetch: (asked: Asked) => Promise<T>):
   useEffect(() => {
     const session = state.session.value;
     const pair = state.pair.value;
-    if (!session || !pair) return;
+    if (!key || !session || !pair) return;
     const signal = latest.current.next();
     fetch({ session: session.id, pair, signal })
       .then((values) => {

@@ -7,6 +7,7 @@ import { isAbort, Latest } from '../net/http';
 import { dark } from '../store/prefs';
 import { probe } from '../store/probe';
 import * as view from '../store/view';
+import { elementMenu } from '../ui/menus';
 import { type Domain, table } from './colour';
 import { composite, type FrameSpec, levelFor, tilesFor } from './frame';
 import { pan, zoomAt } from './move';
@@ -125,6 +126,7 @@ function usePointer() {
   const press = useRef<Press | null>(null);
   return {
     onPointerDown: (event: PointerEvent) => {
+      if (event.button !== 0) return;
       (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
       press.current = { x: event.clientX, y: event.clientY, moved: false };
     },
@@ -147,6 +149,12 @@ function usePointer() {
     },
     onPointerLeave: () => {
       view.hover.value = null;
+    },
+    onContextMenu: (event: MouseEvent) => {
+      const node = event.currentTarget as HTMLElement;
+      const isPointed = event.clientX !== 0 || event.clientY !== 0;
+      const at = isPointed && elementAt(node, event.clientX, event.clientY);
+      elementMenu(event, at || view.cursor.value);
     },
   };
 }

@@ -6,7 +6,7 @@ import { dark, logScale, narrow } from '../store/prefs';
 import { element, probe } from '../store/probe';
 import * as state from '../store/state';
 import * as view from '../store/view';
-import { Pick, SideMark } from '../ui/parts';
+import { PairMark, Pick } from '../ui/parts';
 import { type Domain, table } from './colour';
 import { HeatMap } from './Map';
 import { diffDomain, noPlane, plane, valueDomain } from './plane';
@@ -112,7 +112,7 @@ function ValueMap({
   return (
     <div class={`card map-${side}`}>
       <div class="hd">
-        <SideMark side={blink ? other : shown} small />
+        <PairMark side={blink ? other : shown} />
         <span class="t3 hide-s">value</span>
         {side === 'a' && (
           <fieldset class="seg only-s plain" aria-label="Tensor shown">
@@ -181,7 +181,9 @@ export function Maps() {
   const small = useSignal<'a' | 'b'>('a');
   const pair = state.pair.value;
   const shape = view.shapeOf(pair);
-  if (!pair || !shape || shape.includes(0) || noPlane.value) return null;
+  // One element is a number, not a picture.
+  const isOne = shape?.every((size) => size === 1);
+  if (!pair || !shape || isOne || shape.includes(0) || noPlane.value) return null;
   // Its room is kept from the start: what is below must not move when the maps come.
   if (!plane.value) return <section class="maps wait" aria-label="Heat maps" aria-busy="true" />;
   const isNarrow = narrow.value;

@@ -66,7 +66,7 @@ export const COMMANDS: Command[] = [
   { key: 'P', text: 'Pair the two chosen tensors', run: pairChosen },
   {
     key: 'U',
-    text: 'Take this pair apart',
+    text: 'Unpair',
     run: () => {
       if (state.openPair.value !== null) unpair(state.openPair.value);
     },
@@ -113,7 +113,7 @@ export const COMMANDS: Command[] = [
     },
   },
   { key: 'Y', text: 'Copy the values at the cursor', run: copyValue },
-  { key: 'Shift+Y', text: 'Copy as NumPy expression', run: copyNumpy },
+  { key: 'Shift+Y', text: 'Copy as Python', run: copyNumpy },
   { key: 'T', text: 'Light or dark', run: flipTheme },
   { key: 'Enter', text: 'Pin the tooltip of the cursor', run: pinTip },
   { key: '?', text: 'All keys', run: openDialog('keys') },

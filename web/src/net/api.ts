@@ -13,6 +13,7 @@ export const listFiles = (dir: string | null, prefix: string, signal?: Signal) =
     signal,
   });
 export const openPath = (path: string) => askJson<T.Source>('/sources', post({ path }));
+export const source = (id: string) => askJson<T.Source>(`/sources/${id}`);
 export const demo = () => askJson<T.Started>('/demo', post({}));
 
 export const sessions = () => askJson<{ sessions: T.Recent[] }>('/sessions');
@@ -44,7 +45,12 @@ export async function rows(id: string, since: number | null, signal?: Signal): P
 export const pairings = (id: string) => askJson<T.Pairings>(`/sessions/${id}/pairings`);
 export const putPairings = (
   id: string,
-  json: { pairs: { a: string; b: string }[]; only?: boolean; fingerprint?: string },
+  json: {
+    pairs: { a: string; b: string }[];
+    only?: boolean;
+    apart?: { a: string; b: string }[];
+    fingerprint?: string;
+  },
 ) => askJson<T.Started>(`/sessions/${id}/pairings`, { method: 'PUT', json });
 export const putOrder = (id: string, run: number, ids: number[]) =>
   askJson<{ rev: number }>(`/sessions/${id}/order?run=${run}`, { method: 'PUT', json: { ids } });
@@ -56,8 +62,8 @@ export const exportAs = (id: string, format: string, show?: string[]) =>
 
 const at = (s: string, p: number) => `/sessions/${s}/pairs/${p}`;
 /** In another run the number means another pair: then the server refuses. */
-export const pair = (s: string, p: number, run: number, signal?: Signal) =>
-  askJson<T.Pair>(`${at(s, p)}?run=${run}`, { signal });
+export const pair = (s: string, p: number, run: number, apply: number | null, signal?: Signal) =>
+  askJson<T.Pair>(`${at(s, p)}?run=${run}${apply === null ? '' : `&apply=${apply}`}`, { signal });
 export const patchPair = (s: string, p: number, run: number, dims: string | null) =>
   askJson<T.Started>(`${at(s, p)}?run=${run}`, { method: 'PATCH', json: { dims } });
 export const putNote = (s: string, p: number, run: number, note: string) =>
@@ -75,8 +81,10 @@ export interface Of {
   id: number;
   v: string;
 }
+/** Values with a finding applied to A have its number at the end of their version. */
+const appliedIn = (v: string) => /t(\d+)$/.exec(v)?.[1];
 const valuesAt = (s: string, of: Of, what: string, fields: Fields = {}) =>
-  `${at(s, of.id)}/${what}?${query({ ...fields, v: of.v })}`;
+  `${at(s, of.id)}/${what}?${query({ ...fields, apply: appliedIn(of.v), v: of.v })}`;
 
 export interface SliceQuery {
   plane: string;
@@ -115,8 +123,12 @@ const numbersOf = (header: string | null) =>
 
 export const element = (s: string, of: Of, place: readonly number[], signal?: Signal) =>
   askJson<T.Element>(valuesAt(s, of, 'element', { at: place.join(',') }), { signal });
-export const axes = (s: string, of: Of, signal?: Signal) =>
-  askJson<{ axes: T.AxisProfile[] }>(valuesAt(s, of, 'axes'), { signal });
+/** With `words`, each row is taken as the logits of a position. */
+export const axes = (s: string, of: Of, words: boolean, signal?: Signal) =>
+  askJson<{ axes: T.AxisProfile[]; predictions?: T.Predictions }>(
+    valuesAt(s, of, 'axes', words ? { predictions: 1 } : {}),
+    { signal },
+  );
 export const pyramid = (s: string, of: Of, where: string, signal?: Signal) =>
   askJson<T.Pyramid>(valuesAt(s, of, 'pyramid', { at: where }), { signal });
 export const histogram = (s: string, of: Of, what: string, bins: number, signal?: Signal) =>

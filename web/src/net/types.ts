@@ -33,12 +33,15 @@ export interface Health {
   version: string;
   threads: number;
   limits: { upload: number; chunk: number; slice: number; json: number };
-  formats: { name: string; summary: string; extensions?: string[] }[];
+  /** Extensions are separated by spaces. */
+  formats: { name: string; summary: string; extensions: string }[];
   matchers: { name: string; summary: string }[];
   exports: string[];
   stages: string[];
   roots: string[];
   open: string | null;
+  /** Changed files are to be compared again at once. */
+  watch: boolean;
 }
 
 export interface FsList {
@@ -107,6 +110,8 @@ export interface Session {
   findings: Finding[];
   notes: string[];
   ordered: boolean;
+  /** Whether the pairs are steps of a run, in order; else they are weights. */
+  steps: boolean;
   conversion: ConversionRule[];
 }
 
@@ -163,11 +168,16 @@ export interface Pair
   a: Side | null;
   b: Side | null;
   shape: number[] | null;
+  /** What each axis is ("token", "head"); empty, or an empty word, where that is not known. */
+  axes: string[];
   transforms: { a: Step[]; b: Step[] };
   metrics: Metrics | null;
   introduced: boolean | null;
   findings: Finding[];
   numpy: { a: string | null; b: string | null };
+  /** Which findings can be applied to A, and the one that is: A's values are T(A) then. */
+  applicable: number[];
+  applied: number | null;
   v: string;
 }
 
@@ -229,6 +239,8 @@ export interface Found {
   scanned: number;
   done: boolean;
   next: string | null;
+  count?: number;
+  countDone?: boolean;
 }
 
 export interface AxisProfile {
@@ -240,10 +252,20 @@ export interface AxisProfile {
   nonfinite: number[];
 }
 
+/** What two runs predict, by position: the worst of each stretch. */
+export interface Predictions {
+  positions: number;
+  perBin: number;
+  kl: Num[];
+  otherTop: number[];
+  unusable: number;
+}
+
 export interface Pairings {
   fingerprint: string;
   pairs: { a: string; b: string; by: string }[];
   only: boolean;
+  apart: { a: string; b: string }[];
   stale: { a: string; b: string; why: string }[];
 }
 

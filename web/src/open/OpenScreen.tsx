@@ -66,7 +66,10 @@ function Formats() {
   if (formats.length === 0) return null;
   return (
     <span class="t3 fmts" title={formats.map((each) => `${each.name}: ${each.summary}`).join('\n')}>
-      {formats.map((each) => each.name).join(', ')}, folders
+      {[...new Set(formats.flatMap((each) => each.extensions.split(' ').filter(Boolean)))].join(
+        ' ',
+      )}{' '}
+      and folders
     </span>
   );
 }

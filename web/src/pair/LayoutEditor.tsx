@@ -1,8 +1,10 @@
 // What the axes of a pair are, said by hand: compared again with that.
+import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import * as api from '../net/api';
+import { ApiError } from '../net/http';
 import type { Pair } from '../net/types';
-import { rerun } from '../store/session';
+import { failed, refresh } from '../store/session';
 import * as state from '../store/state';
 
 const NAMES = ['i', 'j', 'k', 'l', 'm', 'n', 'o', 'p'];
@@ -22,9 +24,17 @@ export function LayoutEditor({ pair, onClose }: { pair: Pair; onClose: () => voi
   const box = useRef<HTMLInputElement>(null);
   // The attribute is for pages that load; this one is there already.
   useEffect(() => box.current!.focus(), []);
-  const apply = (dims: string | null) => {
-    rerun(api.patchPair(state.session.value!.id, pair.id, state.store.value.run, dims));
-    onClose();
+  const complaint = useSignal('');
+  /** What does not fit is refused here, and nothing is compared again. */
+  const apply = async (dims: string | null) => {
+    try {
+      await api.patchPair(state.session.value!.id, pair.id, state.store.value.run, dims);
+      onClose();
+      await refresh();
+    } catch (error) {
+      if (error instanceof ApiError) complaint.value = error.message;
+      else failed(error);
+    }
   };
   const example = pair.a && pair.b ? exampleOf(pair.a.shape, pair.b.shape) : '';
   return (
@@ -42,11 +52,20 @@ export function LayoutEditor({ pair, onClose }: { pair: Pair; onClose: () => voi
         placeholder={example}
         spellcheck={false}
         defaultValue={pair.dims ?? example}
+        aria-invalid={complaint.value !== ''}
+        onInput={() => {
+          complaint.value = '';
+        }}
         onKeyDown={(event) => {
           if (event.key === 'Escape') onClose();
           event.stopPropagation();
         }}
       />
+      {complaint.value && (
+        <p class="num bad" role="alert">
+          {complaint.value}
+        </p>
+      )}
       <span class="row2">
         <button type="submit" class="btn sm pri">
           Apply

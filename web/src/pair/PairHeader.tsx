@@ -8,9 +8,11 @@ import { unpair, walk } from '../store/deeds';
 import * as state from '../store/state';
 import { classOf, type Status, statusText } from '../store/status';
 import { Badge, Icon, SideMark } from '../ui/parts';
+import { Findings } from './FindingCard';
 import { copyNumpy } from './jumps';
 import { LayoutEditor } from './LayoutEditor';
 import { NoteEditor } from './Note';
+import { Relation } from './Relation';
 
 /** The name with layer and stage in bold, the rest quiet. */
 function Path({ pair }: { pair: Pair }) {
@@ -89,8 +91,8 @@ function Actions({ pair, onNote }: { pair: Pair; onNote: () => void }) {
       <button
         type="button"
         class="btn g sm"
-        aria-label="Copy as NumPy expression"
-        title="Copy as NumPy expression (Shift+Y)"
+        aria-label="Copy as Python"
+        title="Copy as Python (Shift+Y)"
         onClick={copyNumpy}
       >
         <Icon name="copy" />
@@ -130,14 +132,12 @@ export function PairHeader({ pair }: { pair: Pair }) {
   };
   const introduced = pair.status === 'different' ? introducedText(pair.introduced) : null;
   const { a, b } = pair.transforms;
-  const finding = pair.findings[0];
   const isSame = (x: readonly number[], y: readonly number[]) => x.join() === y.join();
   const changed =
     pair.shape &&
     pair.a &&
     pair.b &&
     !(isSame(pair.a.shape, pair.shape) && isSame(pair.b.shape, pair.shape));
-  const sure = Math.round(100 * toNumber(finding?.confidence ?? null));
   return (
     <section class="ph" aria-label="Pair">
       <h2>
@@ -170,17 +170,8 @@ export function PairHeader({ pair }: { pair: Pair }) {
           </span>
         )}
       </div>
-      {(finding || pair.message) && (
-        <div class="finding">
-          {finding && <b>{finding.explanation}</b>}
-          {finding && (
-            <span class="t3">
-              {finding.code.replaceAll('_', ' ')}, {sure} % sure
-            </span>
-          )}
-          {pair.message && <span>{pair.message}</span>}
-        </div>
-      )}
+      <Relation pair={pair} />
+      <Findings pair={pair} />
       {editing.value === 'note' && <NoteEditor pair={pair} onClose={close} />}
       {editing.value === 'layout' && <LayoutEditor pair={pair} onClose={close} />}
     </section>

@@ -11,6 +11,7 @@ import { Differences } from './Differences';
 import { Metrics } from './Metrics';
 import { PairHeader } from './PairHeader';
 import { SliceBar } from './SliceBar';
+import { Strips } from './Strips';
 import { Worst } from './Worst';
 
 function Nothing() {
@@ -103,6 +104,7 @@ export function PairView() {
           <PairHeader pair={pair} />
           <Metrics pair={pair} />
           <SliceBar />
+          <Strips pair={pair} />
           {!pair.shape && pair.a && pair.b ? <NoLayout pair={pair} /> : <Maps />}
           <Lower pair={pair} />
           <Tip />

@@ -2,14 +2,14 @@
 import { useMemo } from 'preact/hooks';
 import type uPlot from 'uplot';
 import { axis, ink, Plot } from '../charts/Plot';
-import { sig, toNumber } from '../fmt/number';
+import { count, sig, toNumber } from '../fmt/number';
 import { useFetched } from '../grid/use';
 import * as api from '../net/api';
-import type { AxisProfile, Pair } from '../net/types';
+import type { AxisProfile, Pair, Predictions } from '../net/types';
 import * as view from '../store/view';
 
 function optionsOf(
-  profile: AxisProfile,
+  profile: Pick<AxisProfile, 'maxAbs' | 'perBin'>,
   most: number,
   width: number,
   height: number,
@@ -84,15 +84,55 @@ function Profile({ profile }: { profile: AxisProfile }) {
   );
 }
 
+/** The divergence of what both sides predict, position by position. */
+function Predicted({ found }: { found: Predictions }) {
+  const data = useMemo<uPlot.AlignedData>(
+    () => [
+      found.kl.map((_, i) => i),
+      found.kl.map((value) => (Number.isFinite(toNumber(value)) ? toNumber(value) : null)),
+    ],
+    [found],
+  );
+  const most = Math.max(0, ...(data[1] as (number | null)[]).map((value) => value ?? 0));
+  const other = found.otherTop.reduce((sum, n) => sum + n, 0);
+  const profile = { perBin: found.perBin, maxAbs: found.kl };
+  return (
+    <div class="prof">
+      <p class="row2">
+        <b class="b">KL by position</b>
+        <span class="t3">
+          at most {sig(most, 3)}; another top token at {count(other)} of {count(found.positions)}
+        </span>
+      </p>
+      <Plot
+        label={`KL divergence of B from A by position; at most ${sig(most, 3)}`}
+        data={data}
+        watch="predictions"
+        options={(width, height) => {
+          const options = optionsOf(profile, most, width, height);
+          return { ...options, series: options.series.slice(0, data.length) };
+        }}
+      />
+    </div>
+  );
+}
+
+// As the readers of logits know them: at least 32 words, under one of these names.
+const PREDICTIONS = /logits|lm_head|log_?probs|result_output|embed_out/i;
+const isPredicted = (pair: Pair) =>
+  (pair.shape?.at(-1) ?? 0) >= 32 && PREDICTIONS.test(`${pair.a?.name} ${pair.b?.name}`);
+
 export function Profiles({ pair }: { pair: Pair }) {
+  const words = isPredicted(pair);
   const { value: found, isOld } = useFetched(`${pair.id} ${pair.v}`, (asked) =>
-    api.axes(asked.session, pair, asked.signal),
+    api.axes(asked.session, pair, words, asked.signal),
   );
   if (!found || isOld) return null;
   const long = found.axes.filter((profile) => profile.size > 1);
   if (long.length === 0) return <p class="nohits">No axis has more than one index.</p>;
   return (
     <>
+      {found.predictions && <Predicted found={found.predictions} />}
       {long.map((profile) => (
         <Profile key={profile.axis} profile={profile} />
       ))}

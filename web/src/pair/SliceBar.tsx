@@ -1,8 +1,11 @@
 // A control for each dimension, whatever the rank: a slider where it is fixed, a window where it
 // spans the plane.
 import { parseRange, type Range } from '../fmt/shape';
+import { LINES_MAX } from '../grid/List1D';
+import { left, top } from '../grid/state';
 import * as state from '../store/state';
 import * as view from '../store/view';
+import { Field } from '../ui/Field';
 import { Icon, SideMark } from '../ui/parts';
 import { findAgain, jumpToMax } from './jumps';
 
@@ -35,34 +38,54 @@ function FixedDim({ slice, axis, set, isMain }: DimProps) {
         value={index}
         onInput={(event) => move(event.currentTarget.valueAsNumber)}
       />
-      <input
-        class="ibox one"
-        aria-label={`Index in dimension ${axis} as a number`}
-        inputMode="numeric"
-        value={index}
-        onChange={(event) => move(Number(event.currentTarget.value))}
-        onKeyDown={(event) => event.key !== 'Escape' && event.stopPropagation()}
+      <Field
+        short
+        label={`Index in dimension ${axis} as a number`}
+        value={String(index)}
+        onTake={(text) => {
+          const range = parseRange(text, size);
+          if (!range || text.includes(':')) return `not an index below ${size}`;
+          move(range.from);
+          return '';
+        }}
       />
     </>
   );
 }
 
+/** Maps and values show a range of rows or columns; the cursor goes along. */
+function showRange(slice: view.Slice, role: 'y' | 'x', range: Range) {
+  const axis = slice[role];
+  if (slice.at[axis] < range.from || slice.at[axis] >= range.to) {
+    const at = [...slice.at];
+    at[axis] = range.from;
+    view.goTo(at);
+  }
+  view.zoom.value = { ...view.zoom.value, [role]: range };
+  if (role === 'x')
+    view.setRange({ from: range.from, to: Math.min(range.to, range.from + LINES_MAX) });
+  (role === 'y' ? top : left).value = range.from;
+}
+
 function WindowDim({ slice, axis, role }: { slice: view.Slice; axis: number; role: 'y' | 'x' }) {
   const size = slice.shape[axis];
   return (
-    <input
-      class="ibox"
-      aria-label={`${role === 'y' ? 'Rows' : 'Columns'} shown of dimension ${axis}, from:to`}
+    <Field
+      label={`${role === 'y' ? 'Rows' : 'Columns'} shown of dimension ${axis}, from:to`}
+      title="from:to; -50: are the last 50"
       value={rangeText(view.zoom.value[role])}
-      onChange={(event) => {
-        const range = parseRange(event.currentTarget.value, size);
-        event.currentTarget.setAttribute('aria-invalid', String(!range));
-        if (range) view.zoom.value = { ...view.zoom.value, [role]: range };
+      onTake={(text) => {
+        const range = parseRange(text, size);
+        if (!range) return `not a range within 0:${size}`;
+        showRange(slice, role, range);
+        return '';
       }}
-      onKeyDown={(event) => event.key !== 'Escape' && event.stopPropagation()}
     />
   );
 }
+
+/** What a dimension is, where that is known. */
+export const axisName = (axis: number) => state.pair.value?.axes[axis] || `dim ${axis}`;
 
 const ROLE = { y: 'rows', x: 'columns', fixed: 'fixed' };
 
@@ -82,7 +105,12 @@ function Dim(props: DimProps) {
       >
         {role ?? '·'}
       </button>
-      <span class={isMain && view.activeAxis.value === axis ? 'b' : 't2'}>dim {axis}</span>
+      <span
+        class={isMain && view.activeAxis.value === axis ? 'b' : 't2'}
+        title={`dimension ${axis}`}
+      >
+        {axisName(axis)}
+      </span>
       {role && isMain ? (
         <WindowDim slice={slice} axis={axis} role={role} />
       ) : (
@@ -150,8 +178,8 @@ export function SliceBar() {
           type="button"
           class={`btn g sm ${view.linked.value ? 'on' : ''}`}
           aria-pressed={view.linked.value}
-          aria-label="Slice a and b together"
-          title="Slice a and b together"
+          aria-label="Slice A and B together"
+          title="Slice A and B together"
           onClick={() => {
             view.linked.value = !view.linked.value;
             if (view.linked.value) {

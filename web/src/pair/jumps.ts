@@ -1,5 +1,6 @@
 // Going to an element: the worst, the next beyond tolerance, an index, a value.
 
+import { count } from '../fmt/number';
 import { flatOf } from '../fmt/shape';
 import * as api from '../net/api';
 import { isAbort, Latest } from '../net/http';
@@ -9,6 +10,7 @@ import { element, probe, samePlace } from '../store/probe';
 import { failed, isOutdated } from '../store/session';
 import * as state from '../store/state';
 import * as view from '../store/view';
+import { snippetOf } from './snippet';
 import type { Wanted } from './wanted';
 
 const latest = new Latest();
@@ -29,7 +31,7 @@ export async function jumpToMax() {
 let last: Wanted = { in: 'tol' };
 
 /** Searches from the cursor on, and once around; tells what it found. */
-export async function findNext(what: Wanted, dir: 1 | -1, includeHere = false): Promise<boolean> {
+export async function findNext(what: Wanted, dir: 1 | -1, isFirst = false): Promise<boolean> {
   last = what;
   const pair = await openedPair();
   const session = state.session.value;
@@ -38,8 +40,8 @@ export async function findNext(what: Wanted, dir: 1 | -1, includeHere = false): 
   const size = shape.reduce((product, each) => product * BigInt(each), 1n);
   if (size === 0n) return false;
   const here = flatOf(view.cursor.value, shape);
-  const start = includeHere ? here : (here + BigInt(dir) + size) % size;
-  const wrapped = includeHere ? false : dir > 0 ? start < here : start > here;
+  const start = (here + BigInt(dir) + size) % size;
+  const wrapped = dir > 0 ? start < here : start > here;
   try {
     const signal = latest.next();
     const hit =
@@ -51,11 +53,21 @@ export async function findNext(what: Wanted, dir: 1 | -1, includeHere = false): 
     }
     view.goTo(hit.at);
     state.say(`found at ${hit.at.join(', ')}`);
+    if (isFirst) await tellCount(session.id, pair, what, signal);
     return true;
   } catch (error) {
     if (!isAbort(error) && !isOutdated(error)) failed(error);
     return false;
   }
+}
+
+/** How many there are, once a search begins. */
+async function tellCount(s: string, p: Pair, what: Wanted, signal: AbortSignal) {
+  const found = await api.find(s, p, { ...what, count: true }, signal);
+  if (found.count === undefined) return;
+  const all = `${found.countDone ? '' : 'at least '}${count(found.count)}`;
+  const hits = found.count === 1 ? 'hit' : 'hits';
+  state.notify({ text: `${all} ${hits}${found.count > 1 ? '; N goes to the next one' : ''}.` });
 }
 
 async function search(s: string, p: Pair, what: Record<string, unknown>, signal: AbortSignal) {
@@ -96,15 +108,15 @@ export async function copyValue() {
   }
 }
 
-/** The expression that gives this slice in NumPy. */
+/** Python that loads both sides and gives the numbers of the page. */
 export async function copyNumpy() {
   const pair = await openedPair();
-  if (!pair) return;
-  const lines = (['a', 'b'] as const)
-    .filter((side) => pair.numpy[side])
-    .map((side) => `${side} = ${pair.numpy[side]}`);
-  const at = view.cursor.value;
-  if (pair.shape && at.length > 0 && pair.a && pair.b)
-    lines.push(`a[${at.join(', ')}], b[${at.join(', ')}]`);
-  copy(lines.join('\n'), 'as a NumPy expression');
+  const session = state.session.value;
+  if (!pair || !session) return;
+  const text = snippetOf(pair, session, view.cursor.value);
+  if (text) copy(text, 'Python that loads both sides');
+  else
+    state.notify({
+      text: 'No Python for this pair: it lies in pieces, or NumPy does not read its format.',
+    });
 }

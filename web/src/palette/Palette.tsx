@@ -1,5 +1,6 @@
 // Ctrl K: pairs by name, commands behind ">", an index of the open pair.
 import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
 import { times } from '../fmt/number';
 import { parsePlace } from '../fmt/shape';
 import { COMMANDS } from '../keys/keys';
@@ -10,7 +11,7 @@ import { classOfCode } from '../store/status';
 import * as view from '../store/view';
 import { closeDialog, Dialog } from '../ui/Dialog';
 import { Glyph, Icon } from '../ui/parts';
-import { best } from './search';
+import { best, Typed } from './search';
 
 interface Entry {
   text: string;
@@ -44,15 +45,11 @@ const commands = (): Entry[] => [
   { text: 'Collapse all groups', hint: 'Shift+C', row: -1, run: collapseAll },
 ];
 
-function* rows() {
-  for (let row = 0; row < state.store.value.n; row++) yield row;
-}
-
-function entriesFor(query: string): Entry[] {
+function entriesFor(query: string, typed: Typed): Entry[] {
   if (query.startsWith('>'))
     return best(commands(), (entry) => entry.text, query.slice(1).trim(), SHOWN);
   const store = state.store.value;
-  const pairs = best(rows(), (row) => store.name(row), query, SHOWN).map((row) => ({
+  const pairs = typed.best(query, SHOWN).map((row) => ({
     text: store.name(row),
     hint: times(store.num('ratio', row)),
     row,
@@ -76,7 +73,9 @@ function entriesFor(query: string): Entry[] {
 export function Palette() {
   const query = useSignal('');
   const chosen = useSignal(0);
-  const entries = entriesFor(query.value);
+  const store = state.store.value;
+  const typed = useMemo(() => new Typed(store.n, (row) => store.name(row)), [store]);
+  const entries = useMemo(() => entriesFor(query.value, typed), [query.value, typed]);
   const at = Math.min(chosen.value, entries.length - 1);
   const run = (entry: Entry | undefined) => {
     closeDialog();

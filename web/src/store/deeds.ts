@@ -1,4 +1,5 @@
 // What a person can do to the list: walk it, move rows, pair and unpair by hand.
+import { effect, untracked } from '@preact/signals';
 import type { Deed } from '../dnd/machine';
 import { moved } from '../dnd/machine';
 import * as api from '../net/api';
@@ -7,6 +8,7 @@ import { labelOf } from '../tree/flatten';
 import { failed, refresh, rerun } from './session';
 import * as state from './state';
 import { classOfCode } from './status';
+import * as view from './view';
 
 /** Opens a pair, and its group so that it can be seen. */
 export function open(id: number) {
@@ -14,8 +16,29 @@ export function open(id: number) {
   if (row < 0) return;
   state.awaitsFirst.value = false;
   state.openPair.value = id;
-  reveal(row);
-  state.focusCode.value = row;
+  state.drawer.value = false;
+}
+
+/** The tree shows the row of the open pair, however that was opened. */
+export function followOpen() {
+  effect(() => {
+    const id = state.openPair.value;
+    const session = state.session.value?.id;
+    untracked(() => {
+      const row = id === null || session === undefined ? -1 : state.store.value.row(id);
+      if (row < 0) return;
+      reveal(row);
+      state.focusCode.value = row;
+    });
+  });
+}
+
+/** Opens a pair at its worst element, wherever the cursor was. */
+export function openWorst(id: number) {
+  view.forgetPlace();
+  open(id);
+  const at = state.pair.value?.id === id ? state.pair.value.metrics?.maxAbsAt : null;
+  if (at) view.goTo(at);
 }
 
 function reveal(row: number) {
@@ -127,16 +150,23 @@ export const resetOrder = () => {
 
 // --- pairing by hand ---
 
+interface Names {
+  a: string;
+  b: string;
+}
+
 async function setPairings(
-  change: (pairs: { a: string; b: string }[]) => { a: string; b: string }[],
-  only?: boolean,
+  change: (pairs: Names[]) => Names[],
+  part: (apart: Names[]) => Names[] = (apart) => apart,
 ) {
   const session = state.session.value;
   if (!session) return;
   await inTurn(async () => {
     const now = await api.pairings(session.id);
     const pairs = change(now.pairs.map(({ a, b }) => ({ a, b })));
-    await rerun(api.putPairings(session.id, { pairs, only: only ?? now.only }));
+    await rerun(
+      api.putPairings(session.id, { pairs, only: now.only, apart: part(now.apart ?? []) }),
+    );
   });
 }
 
@@ -144,29 +174,48 @@ export async function pairByHand(a: string, b: string) {
   state.chosenA.value = null;
   state.chosenB.value = null;
   try {
-    await setPairings((pairs) => [...pairs.filter((p) => p.a !== a && p.b !== b), { a, b }]);
+    await setPairings(
+      (pairs) => [...pairs.filter((p) => p.a !== a && p.b !== b), { a, b }],
+      (apart) => apart.filter((p) => !(p.a === a && p.b === b)),
+    );
     state.notify({ text: `Paired ${a} with ${b}; saved with this session.` });
   } catch (error) {
     failed(error);
   }
 }
 
-/** Takes a pair apart: all other pairs are kept, and only those. */
+/** Pairs again what was taken apart, in the way that it was paired before. */
+async function pairAgain(names: Names, byHand: boolean) {
+  const rest = (apart: Names[]) => apart.filter((p) => !(p.a === names.a && p.b === names.b));
+  try {
+    await setPairings((pairs) => (byHand ? [...pairs, names] : pairs), rest);
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** Long enough to see what it did before it is undone. */
+const UNDO_MS = 60_000;
+
+/** Takes a pair apart; all others stay as they are. */
 export async function unpair(id: number) {
   const store = state.store.value;
   const row = store.row(id);
   if (row < 0 || !store.isPair(row)) return;
   const [a, b] = [store.text('nameA', row), store.text('nameB', row)];
-  const all: { a: string; b: string }[] = [];
-  for (let each = 0; each < store.n; each++)
-    if (store.isPair(each) && each !== row)
-      all.push({ a: store.text('nameA', each), b: store.text('nameB', each) });
+  const byHand = store.isText('matchedBy', row, 'manual');
   try {
-    await setPairings(() => all, true);
-    state.notify({
-      text: `Unpaired ${a} and ${b}.`,
-      action: { label: 'Undo', run: () => pairByHand(a, b) },
-    });
+    await setPairings(
+      (pairs) => pairs.filter((p) => !(p.a === a && p.b === b)),
+      (apart) => [...apart, { a, b }],
+    );
+    state.notify(
+      {
+        text: `Unpaired ${a} and ${b}.`,
+        action: { label: 'Undo', run: () => pairAgain({ a, b }, byHand) },
+      },
+      UNDO_MS,
+    );
   } catch (error) {
     failed(error);
   }

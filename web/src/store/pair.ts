@@ -9,17 +9,25 @@ import * as view from './view';
 
 const latest = new Latest();
 /** Where the URL wants the cursor of the first pair that opens. */
-let wanted: { at: number[] | null; zoom: view.Window | null } | null = null;
+let wanted: Wanted | null = null;
 
-export const wantPlace = (at: number[] | null, zoom: view.Window | null) => {
-  wanted = { at, zoom };
+interface Wanted {
+  at: number[] | null;
+  plane: [number, number] | null;
+  zoom: view.Window | null;
+  applied: number | null;
+}
+
+export const wantPlace = (place: Wanted) => {
+  wanted = place;
 };
 
 async function load(sessionId: string, id: number) {
   const signal = latest.next();
   state.pairBusy.value = true;
   try {
-    const pair = await api.pair(sessionId, id, state.store.value.run, signal);
+    const apply = state.applied.peek();
+    const pair = await api.pair(sessionId, id, state.store.value.run, apply, signal);
     if (signal.aborted) return;
     batch(() => {
       const before = state.pair.value;
@@ -30,6 +38,7 @@ async function load(sessionId: string, id: number) {
       const isNew = another || !before?.metrics;
       if (isNew || view.sliceA.value.at.length !== (view.shapeOf(pair) ?? []).length)
         view.lookAt(pair, wanted?.at);
+      if (wanted?.plane) view.showPlane(...wanted.plane);
       if (wanted?.zoom) view.zoom.value = wanted.zoom;
       wanted = null;
     });
@@ -37,9 +46,24 @@ async function load(sessionId: string, id: number) {
     if (isAbort(error)) return;
     state.pairBusy.value = false;
     if (isOutdated(error)) return;
-    if (error instanceof ApiError) state.pairError.value = error.message;
-    else failed(error);
+    // A finding of an old address may be gone: the pair as it is comes instead.
+    if (error instanceof ApiError && state.applied.value !== null) applyFinding(null);
+    else if (error instanceof ApiError) state.pairError.value = error.message;
+    else {
+      state.pairError.value = 'The server does not answer; this pair was not loaded yet.';
+      failed(error);
+    }
   }
+}
+
+/** What could not be had while the server was away is asked for when it is back. */
+export function followConnection() {
+  let was = true;
+  effect(() => {
+    const now = state.connected.value;
+    if (now && !was && state.pairError.peek() !== null) untracked(reloadPair);
+    was = now;
+  });
 }
 
 /** Keeps the pair in step with what is open and with its row's numbers. */
@@ -61,6 +85,7 @@ export function followPair() {
       // Findings come after the metrics, with the end of the job.
       const key = `${now.join(' ')} ${session.state === 'done'} ${session.findings.length}`;
       if (key === last && state.pair.value?.id === id) return;
+      if (state.pair.value?.id !== id) state.applied.value = wanted?.applied ?? null;
       last = key;
       if (rev > 0) load(session.id, id);
     });
@@ -78,6 +103,12 @@ export async function openedPair(): Promise<Pair | null> {
   });
   const pair = state.pair.value;
   return pair?.id === state.openPair.value ? pair : null;
+}
+
+/** Shows the open pair with a finding applied to A, or as it is. */
+export function applyFinding(number: number | null) {
+  state.applied.value = number;
+  reloadPair();
 }
 
 export function reloadPair() {

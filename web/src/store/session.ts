@@ -4,9 +4,11 @@ import * as api from '../net/api';
 import { ApiError, isAbort, Latest, Unreachable, withToken } from '../net/http';
 import type { Session } from '../net/types';
 import { labelOf } from '../tree/flatten';
+import { culprit } from './culprit';
 import { PairStore } from './pairs';
 import * as state from './state';
 import { CLASSES } from './status';
+import { forgetPlace } from './view';
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000];
 const QUIET_MS = 150;
@@ -21,9 +23,10 @@ let opens = 0;
 const isRunning = ({ state }: Pick<Session, 'state'>) =>
   ['matching', 'comparing', 'explaining'].includes(state);
 
-/** Where a person should look first: the first divergence, else the first pair. */
+/** Where a person should look first: the first divergence, the largest change, the first pair. */
 function firstPair(session: Session, store: PairStore): number | null {
-  if (session.firstDivergence) return session.firstDivergence.pair;
+  const found = culprit(session, store);
+  if (found >= 0) return store.id(found);
   const order = store.column('order');
   let best = -1;
   for (let row = 0; row < store.n; row++) {
@@ -148,7 +151,9 @@ export async function refresh() {
 /** Once, with the news of it, and never after a person has chosen where to look. */
 function showFirst(session: Session) {
   state.awaitsFirst.value = false;
-  const pair = session.firstDivergence!.pair;
+  const row = culprit(session, state.store.value);
+  const pair = row < 0 ? session.firstDivergence!.pair : state.store.value.id(row);
+  forgetPlace();
   closeGroups(state.store.value, pair);
   state.openPair.value = pair;
 }

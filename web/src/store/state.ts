@@ -79,12 +79,18 @@ export const chosenB = signal<string | null>(null);
 export const pair = signal<Pair | null>(null);
 export const pairBusy = signal(false);
 export const pairError = signal<string | null>(null);
+/** The finding of the open pair that is applied to A, by its number. */
+export const applied = signal<number | null>(null);
+
+/** On a small screen the list lies over the pair, and is there when it is asked for. */
+export const drawer = signal(false);
 
 export const connected = signal(true);
 export type Dialog =
   | 'palette'
   | 'keys'
   | 'conversion'
+  | 'divergences'
   | 'export'
   | 'tolerance'
   | 'matching'

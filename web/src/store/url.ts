@@ -8,6 +8,10 @@ export interface Place {
   session: string | null;
   pair: number | null;
   at: number[] | null;
+  /** The axes of the plane, rows and columns; null: the last two. */
+  plane: [number, number] | null;
+  /** The finding that is applied to A. */
+  applied: number | null;
 }
 
 const GROUPS = ['layer', 'name', 'similarity', 'none'] as const;
@@ -16,6 +20,10 @@ const VIEWS = ['1d', '2d', 'flat'] as const;
 
 const pick = <T extends string>(list: readonly T[], word: string | null): T | null =>
   list.find((each) => each === word) ?? null;
+
+/** "2,84,2529" */
+const numbers = (text: string | null): number[] | null =>
+  text === null || !/^\d+(,\d+)*$/.test(text) ? null : text.split(',').map(Number);
 
 function readPair(hash: string): number | null {
   const pair = new URLSearchParams(hash.replace(/^#/, '')).get('p');
@@ -34,11 +42,14 @@ export function readHash(hash: string): Place {
       shown === null ? CLASSES : CLASSES.filter((each) => shown.split(',').includes(each)),
     );
   });
-  const at = fields.get('at');
+  const plane = numbers(fields.get('plane'));
+  const applied = fields.get('f');
   return {
     session: fields.get('s'),
     pair: readPair(hash),
-    at: at === null || !/^\d+(,\d+)*$/.test(at) ? null : at.split(',').map(Number),
+    at: numbers(fields.get('at')),
+    plane: plane?.length === 2 ? [plane[0], plane[1]] : null,
+    applied: applied === null || !/^\d+$/.test(applied) ? null : Number(applied),
   };
 }
 
@@ -59,6 +70,10 @@ export function hashOf(): string {
   if (state.openPair.value !== null) fields.set('p', String(state.openPair.value));
   const slice = view.sliceA.value;
   if (slice.at.length > 0) fields.set('at', slice.at.join(','));
+  const rank = slice.shape.length;
+  if (rank > 2 && (slice.y !== rank - 2 || slice.x !== rank - 1))
+    fields.set('plane', `${slice.y},${slice.x}`);
+  if (state.applied.value !== null) fields.set('f', String(state.applied.value));
   const { y, x } = view.zoom.value;
   const { h, w } = view.planeSize(slice);
   if (y.from > 0 || x.from > 0 || y.to < h || x.to < w)

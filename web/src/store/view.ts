@@ -81,6 +81,11 @@ export const shapeOf = (pair: Pair | null): number[] | null => {
 /** Whether someone chose where the cursor is; else it goes to the worst element of each pair. */
 let isChosen = false;
 
+/** The next pair opens at its worst element again. */
+export const forgetPlace = () => {
+  isChosen = false;
+};
+
 /** A pair has come: keeps slice and zoom where the shape is the same, starts anew where not. */
 export function lookAt(pair: Pair, wanted?: readonly number[] | null) {
   const common = shapeOf(pair);
@@ -158,6 +163,16 @@ export function step(axis: number, by: number) {
   const next = [...at];
   next[axis] = Math.max(0, Math.min(shape[axis] - 1, at[axis] + by));
   goTo(next);
+}
+
+/** Shows the plane of two axes, if the tensor has them. */
+export function showPlane(y: number, x: number) {
+  const slice = sliceA.value;
+  const rank = slice.shape.length;
+  if (y === x || y >= rank || x >= rank) return;
+  sliceA.value = { ...slice, y, x };
+  if (linked.value) sliceB.value = sliceA.value;
+  zoom.value = wholePlane(sliceA.value);
 }
 
 /** Makes an axis the rows or columns of the plane; the one that was takes its place. */

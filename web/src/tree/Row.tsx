@@ -76,17 +76,23 @@ const cells = ({ icon, iconKind, status, label, size, title, marks, bar }: Cells
   </>
 );
 
-const flag = () => (
-  <span class="flag" title="first divergence">
+const flag = (what: string) => (
+  <span class="flag" title={what}>
     <Icon name="flag" size="s" />
-    <span class="vh">first divergence</span>
+    <span class="vh">{what}</span>
   </span>
 );
 
+/** The divergences that a row or group has, as one flag. */
+function flagOf(has: (pair: number) => boolean) {
+  const { firstDivergence, nextDivergences, steps } = state.session.value!;
+  if (steps && firstDivergence && has(firstDivergence.pair)) return flag('first divergence');
+  return nextDivergences.some((each) => has(each.pair)) ? flag('later divergence') : null;
+}
+
 function groupRow(group: Group, { code, index, isFocus }: Place) {
   const isOpen = !state.closed.value.has(group.label);
-  const first = state.session.value?.firstDivergence;
-  const flagged = first && groupHolds(state.store.value, first.pair, group.label);
+  const flagged = flagOf((pair) => groupHolds(state.store.value, pair, group.label));
   const counts = CLASSES.map((kind, i) => `${group.classes[i]} ${LABEL[kind]}`)
     .filter((_, i) => group.classes[i] > 0)
     .join(', ');
@@ -108,7 +114,7 @@ function groupRow(group: Group, { code, index, isFocus }: Place) {
         label: group.label,
         size: String(group.size),
         title: group.label,
-        marks: flagged && flag(),
+        marks: flagged,
         bar: bar(group.worst, worstClass(group)),
       })}
       <span
@@ -206,7 +212,12 @@ function pairRow(row: number, { code, index, isFocus }: Place) {
         label: rowLabel(store, row),
         size: '',
         title: nameText(store, row),
-        marks: tagsOf(store, row),
+        marks: (
+          <>
+            {tagsOf(store, row)}
+            {flagOf((pair) => pair === id)}
+          </>
+        ),
         bar: isPair ? bar(store.num('ratio', row), kind) : facts(store, row),
       })}
       <span class="num cosv" role="gridcell">

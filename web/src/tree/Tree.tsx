@@ -5,6 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { cancel, drag, drop, ghost, moveOver, pickUp, pointerDown } from '../dnd/pointer';
 import { moveRow, open, setClosed } from '../store/deeds';
 import * as state from '../store/state';
+import { rowMenu } from '../ui/menus';
 import { groupAbove, MOVES, moveFocus } from './keys';
 import { rowLabel, TreeRow } from './Row';
 
@@ -188,6 +189,11 @@ export function Tree() {
         if (code !== null) openRow(code);
       }}
       onPointerDown={onPress}
+      onContextMenu={(event) => {
+        // From the keyboard it is about the row that has the focus.
+        const code = codeOf(event) ?? state.focusCode.value;
+        if (code !== null && code >= 0) rowMenu(event, code);
+      }}
       onKeyDown={(event) => onKey(event, Math.floor(height.value / ROW_PX) - 1)}
     >
       {codes.length === 0 ? (

@@ -37,6 +37,9 @@ function AskDialog({ title, label, placeholder, hint, onAsk }: AskProps) {
           autofocus
           spellcheck={false}
           autocomplete="off"
+          onInput={() => {
+            error.value = '';
+          }}
         />
         <span class={`full ${error.value ? 'num bad' : 't3'}`} role="status">
           {error.value || hint}
@@ -74,12 +77,12 @@ export function FindDialog() {
     <AskDialog
       title="Find a value"
       label="Value"
-      placeholder="nan   inf   0.5   1..2   >3   b: <-1   d: >1e-3"
-      hint="In a unless it starts with b: or d:, from the cursor on. N finds the next one."
+      placeholder="nan   inf   0.5   4:5   4.0..4.1   >3   b: <-1   d: >1e-3"
+      hint="In A unless it starts with b: or d: (|Δ|), from the cursor on. N finds the next one."
       onAsk={(text) => {
         const wanted = parseWanted(text);
-        if (!wanted) return 'Not understood: nan, inf, a number, 1..2, >3 or <3';
-        findNext(wanted, 1);
+        if (!wanted) return 'Not understood: nan, inf, a number, 4:5, 4.0..4.1, >3 or <3';
+        findNext(wanted, 1, true);
         return '';
       }}
     />

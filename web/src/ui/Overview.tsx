@@ -3,9 +3,11 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { ErrorChart } from '../charts/ErrorChart';
 import { count } from '../fmt/number';
-import { open } from '../store/deeds';
+import type { Finding } from '../net/types';
+import { open, openWorst } from '../store/deeds';
 import * as state from '../store/state';
 import { CLASSES, type Class, LABEL } from '../store/status';
+import { placeText, residualText, sureText } from './cause';
 import { Glyph, Stack } from './parts';
 import { verdictOf } from './verdict';
 
@@ -36,6 +38,8 @@ function Legend() {
   );
 }
 
+/** As many as fit the line; the list has them all. */
+const ALSO_MAX = 2;
 const MANY = 5000;
 const LATER_MS = 100;
 
@@ -70,12 +74,54 @@ function Conversion() {
   );
 }
 
+/** The cause in one sentence, how sure that is, and what it explains. */
+function Cause({ cause }: { cause: Finding }) {
+  return (
+    <>
+      <p class="cause" title={cause.explanation}>
+        <b class="clip">{cause.explanation}</b>
+        <span class="t3">{sureText(cause)}</span>
+      </p>
+      <p class="clip t2">{residualText(cause)}</p>
+    </>
+  );
+}
+
+/** Errors that are made after the first one. */
+function Also() {
+  const next = state.session.value!.nextDivergences;
+  if (next.length === 0) return null;
+  return (
+    <p class="clip also">
+      also{' '}
+      {next.slice(0, ALSO_MAX).map((each, i) => (
+        <>
+          {i > 0 && ', '}
+          <button type="button" class="lnk" onClick={() => open(each.pair)}>
+            {placeText(each)}
+          </button>
+        </>
+      ))}{' '}
+      <button
+        type="button"
+        class="btn sm"
+        onClick={() => {
+          state.dialog.value = 'divergences';
+        }}
+      >
+        List all {count(next.length + 1)}
+      </button>
+    </p>
+  );
+}
+
 export function Overview() {
   state.rowsRev.value;
   const session = state.session.value!;
   const verdict = verdictOf(session, state.store.value);
   const found = counts();
   const notes = session.notes.join('; ');
+  const rest = verdict.cause ? notes : [verdict.evidence, notes].filter(Boolean).join('\n');
   return (
     <section class="over" aria-label="Overview">
       <div class="verdict">
@@ -85,11 +131,12 @@ export function Overview() {
             {verdict.head}
           </span>
         </h1>
-        <p class="clip">
+        {verdict.cause && <Cause cause={verdict.cause} />}
+        <p class="clip" title={verdict.cause ? verdict.evidence : ''}>
           {verdict.at && (
             <>
-              First at{' '}
-              <button type="button" class="lnk" onClick={() => open(verdict.at!.id)}>
+              {verdict.at.lead}{' '}
+              <button type="button" class="lnk" onClick={() => openWorst(verdict.at!.id)}>
                 {verdict.at.name}
               </button>
               ,{' '}
@@ -101,10 +148,11 @@ export function Overview() {
           <Stack classes={CLASSES.map((kind) => found[kind])} kinds={CLASSES} />
         </div>
         <Legend />
+        <Also />
         <Conversion />
-        {(verdict.finding || notes) && (
-          <p class="clip hide-s why" title={`${verdict.finding}${notes ? `\n${notes}` : ''}`}>
-            {verdict.finding || notes}
+        {rest && (
+          <p class="clip hide-s why" title={rest}>
+            {rest}
           </p>
         )}
       </div>

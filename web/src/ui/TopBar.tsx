@@ -67,6 +67,17 @@ export function TopBar() {
   const session = state.session.value!;
   return (
     <header class="top">
+      <button
+        type="button"
+        class="btn only-xs"
+        aria-label="List of pairs"
+        aria-expanded={state.drawer.value}
+        onClick={() => {
+          state.drawer.value = !state.drawer.value;
+        }}
+      >
+        <Icon name="menu" />
+      </button>
       <Logo onClick={leaveSession} />
       <Model side="a" sources={session.a} />
       {session.b.length > 0 && (

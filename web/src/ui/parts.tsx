@@ -1,5 +1,6 @@
 // Small parts: icons, side letters, pickers, badges.
 import type { ComponentChildren } from 'preact';
+import { pair } from '../store/state';
 import type { Class } from '../store/status';
 import { LABEL } from '../store/status';
 
@@ -24,6 +25,16 @@ export const SideMark = ({ side, small }: { side: 'a' | 'b'; small?: boolean }) 
     {side === 'a' ? 'A' : 'B'}
   </span>
 );
+
+/** The same for the open pair, where a finding may be applied to A. */
+export const PairMark = ({ side }: { side: 'a' | 'b' }) =>
+  side === 'a' && typeof pair.value?.applied === 'number' ? (
+    <span class="ab a s wide" title="A with the finding applied">
+      T(A)
+    </span>
+  ) : (
+    <SideMark side={side} small />
+  );
 
 interface PickProps {
   label: string;

@@ -18,6 +18,7 @@ const session = (more: Partial<Session>, verdict: Session['summary']['verdict'] 
     state: 'done',
     error: null,
     firstDivergence: null,
+    steps: true,
     findings: [],
     a: [],
     b: [],
@@ -53,9 +54,29 @@ test('where, and why', () => {
   expect(found).toEqual({
     kind: 'bad',
     head: 'Diverges in layer 1',
-    at: { id: 2, name: 'query' },
+    at: { id: 2, name: 'query', lead: 'First at' },
     before: 'all 2 pairs before it are within tolerance',
-    finding: 'b = 0.125 × a',
+    cause: finding,
+    evidence: 'its inputs agree',
+  });
+});
+
+test('weights have no first one: the largest change is told', () => {
+  const weights = new PairStore();
+  weights.take(
+    columnsOf([
+      { id: 0, order: 0, status: 4, layer: 0, stage: '', nameA: 'a', nameB: 'a', relL2: 0.1 },
+      { id: 1, order: 1, status: 4, layer: 0, stage: '', nameA: 'b', nameB: 'b', relL2: 0.5 },
+      { id: 2, order: 2, status: 3, layer: 0, stage: '', nameA: 'c', nameB: 'c', relL2: 0.9 },
+    ]),
+  );
+  const first = { pair: 0, nameA: 'a', nameB: 'a', layer: 0, stage: '', created: false };
+  const given = session({ firstDivergence: first as never, steps: false });
+  given.summary.different = 2;
+  expect(verdictOf(given, weights)).toMatchObject({
+    head: '2 of 3 tensors changed',
+    at: { id: 1, name: 'b', lead: 'Largest change:' },
+    before: 'relative L2 0.5',
   });
 });
 
@@ -64,7 +85,7 @@ test.each([
   [session({ state: 'failed', error: 'no such file' }), 'Could not compare', 'no such file'],
   [session({}, 'same'), 'Identical', 'all 3 pairs have the same values'],
   [session({}, 'close'), 'Agree within tolerance', '1 pair equal, 1 pair close'],
-  [session({}), '1 pairs differ', 'no single step stands out'],
+  [session({}), '1 pair differs', 'no single step stands out'],
 ])('verdict %#', (given, head, before) => {
   expect(verdictOf(given, store)).toMatchObject({ head, before });
 });

@@ -1,6 +1,7 @@
 // The verdict in words, from what the server says.
-import { count } from '../fmt/number';
-import type { Session } from '../net/types';
+import { count, num } from '../fmt/number';
+import type { Finding, Session } from '../net/types';
+import { culprit } from '../store/culprit';
 import type { PairStore } from '../store/pairs';
 import { type Class, classOfCode } from '../store/status';
 
@@ -8,9 +9,12 @@ export interface Verdict {
   kind: Class;
   head: string;
   /** The pair to go to, and what it is called. */
-  at: { id: number; name: string } | null;
+  at: { id: number; name: string; lead: string } | null;
   before: string;
-  finding: string;
+  /** What explains it, if that is known. */
+  cause: Finding | null;
+  /** Why it is a divergence, or what else there is to say. */
+  evidence: string;
 }
 
 const RUNNING: Record<string, string> = {
@@ -44,10 +48,28 @@ function beforeText(store: PairStore, row: number): string {
     : `all ${count(all)} pairs before it are ${how}`;
 }
 
+/** Of weights: how many changed, and which most. */
+function changed(session: Session, store: PairStore, row: number): Verdict {
+  const { different, incomparable, pairs: all } = session.summary;
+  const name = store.name(row);
+  const some = different + incomparable;
+  const size = store.num('relL2', row);
+  const head = `${count(some)} of ${count(all)} ${all === 1 ? 'tensor' : 'tensors'} changed`;
+  return {
+    kind: 'bad',
+    head: some === 1 ? `${head}: ${name}` : head,
+    at: { id: store.id(row), name, lead: 'Largest change:' },
+    before: Number.isNaN(size) ? 'not a number' : `relative L2 ${num(size, 3)}`,
+    cause: session.findings.find((each) => each.pair === store.id(row)) ?? null,
+    evidence: '',
+  };
+}
+
 function diverged(session: Session, store: PairStore): Verdict | null {
   const first = session.firstDivergence;
-  const row = first ? store.row(first.pair) : -1;
+  const row = culprit(session, store);
   if (!first || row < 0) return null;
+  if (!session.steps) return changed(session, store, row);
   const layer = store.num('layer', row);
   const stage = store.text('stage', row);
   const name = store.name(row);
@@ -55,9 +77,10 @@ function diverged(session: Session, store: PairStore): Verdict | null {
   return {
     kind: 'bad',
     head: layer >= 0 ? `Diverges in layer ${layer}` : `Diverges at ${name}`,
-    at: { id: first.pair, name: layer >= 0 && stage ? stage : name },
+    at: { id: first.pair, name: layer >= 0 && stage ? stage : name, lead: 'First at' },
     before: beforeText(store, row),
-    finding: finding?.explanation ?? first.explanation,
+    cause: finding ?? null,
+    evidence: first.explanation,
   };
 }
 
@@ -66,7 +89,8 @@ const plain = (kind: Class, head: string, text = ''): Verdict => ({
   head,
   at: null,
   before: text,
-  finding: '',
+  cause: null,
+  evidence: '',
 });
 
 export function verdictOf(session: Session, store: PairStore): Verdict {
@@ -84,15 +108,18 @@ export function verdictOf(session: Session, store: PairStore): Verdict {
     return plain('nc', 'Some tensors could not be compared', troubleText(session));
   if (summary.pairs === 0)
     return plain('nc', 'No pairs', 'the names share nothing: pair by hand, or change the matching');
-  if (summary.verdict === 'same')
-    return plain('ok', 'Identical', `all ${count(summary.pairs)} pairs have the same values`);
+  if (summary.verdict === 'same') return plain('ok', 'Identical', sameText(summary.pairs));
   if (summary.verdict === 'close')
     return plain('close', 'Agree within tolerance', agreeText(session));
   if (summary.different > 0)
-    return plain('bad', `${count(summary.different)} pairs differ`, 'no single step stands out');
+    return plain(
+      'bad',
+      `${pairs(summary.different)} ${summary.different === 1 ? 'differs' : 'differ'}`,
+      'no single step stands out',
+    );
   return plain(
     'bad',
-    `${count(unpaired)} tensors have no partner`,
+    unpaired === 1 ? '1 tensor has no partner' : `${count(unpaired)} tensors have no partner`,
     'all pairs agree within tolerance',
   );
 }
@@ -116,6 +143,9 @@ const troubleText = ({ summary }: Session) =>
   ]
     .filter(Boolean)
     .join(', ');
+
+const sameText = (n: number) =>
+  n === 1 ? 'the pair has the same values' : `all ${count(n)} pairs have the same values`;
 
 const pairs = (n: number) => `${count(n)} ${n === 1 ? 'pair' : 'pairs'}`;
 

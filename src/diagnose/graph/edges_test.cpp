@@ -1,0 +1,61 @@
+#include "diagnose/graph/edges.h"
+
+#include <gtest/gtest.h>
+
+#include "diagnose/toy_steps.h"
+
+namespace tensordiff {
+namespace {
+
+constexpr std::size_t kValues = 16 * 24;
+
+Held same(const std::string& name, unsigned seed) {
+  const Values values = random_values(kValues, seed);
+  return {name, values, values};
+}
+
+Held other(const std::string& name, unsigned seed) {
+  return {name, random_values(kValues, seed), random_values(kValues, seed + 1000)};
+}
+
+// The output of attention whose queries, keys and values agree, where RoPE's tables differ.
+std::vector<Held> turned_otherwise(const std::string& table) {
+  return {same("model.embed_tokens", 1),
+          other(table + ".0", 2),
+          other(table + ".1", 3),
+          same("model.layers.0.input_layernorm", 4),
+          same("model.layers.0.self_attn.q_proj", 5),
+          same("model.layers.0.self_attn.k_proj", 6),
+          same("model.layers.0.self_attn.v_proj", 7),
+          other("model.layers.0.self_attn.o_proj", 8)};
+}
+
+std::vector<std::string> inputs_of_last(const std::vector<Held>& held) {
+  const Run run = make_run(sites_of(held), {});
+  std::vector<std::string> names;
+  for (const std::size_t input : run.sites.back().inputs) names.push_back(run.sites[input].a.name);
+  return names;
+}
+
+TEST(Edges, AttentionReadsTheTablesThatAModelComputesOnce) {
+  EXPECT_EQ(inputs_of_last(turned_otherwise("model.rotary_emb")),
+            (std::vector<std::string>{
+                "model.rotary_emb.0", "model.rotary_emb.1", "model.layers.0.self_attn.q_proj",
+                "model.layers.0.self_attn.k_proj", "model.layers.0.self_attn.v_proj"}));
+}
+
+TEST(Edges, AttentionReadsNoTableOfAnotherTower) {
+  const std::vector<std::string> inputs = inputs_of_last(turned_otherwise("vision.rotary_emb"));
+  EXPECT_EQ(inputs.size(), 3) << inputs.front();
+}
+
+TEST(Edges, AttentionOnlyCarriesAnotherTable) {
+  const std::vector<Held> held = turned_otherwise("model.rotary_emb");
+  const Insight insight = diagnose(sites_of(held), {});
+  ASSERT_TRUE(insight.first);
+  EXPECT_EQ(held[insight.first->pair].name, "model.rotary_emb.0");
+  for (const Divergence& next : insight.next) EXPECT_EQ(held[next.pair].name, "model.rotary_emb.1");
+}
+
+}  // namespace
+}  // namespace tensordiff

@@ -1,0 +1,19 @@
+// Findings and divergences in words.
+import { num, toNumber } from '../fmt/number';
+import type { Divergence, Finding } from '../net/types';
+
+export const sureText = (finding: Finding) => {
+  const sure = 100 * toNumber(finding.confidence);
+  return `${sure > 99 && sure < 100 ? sure.toFixed(1) : Math.round(sure)} % sure`;
+};
+
+/** What is left of the difference once the cause is undone; empty where nothing was measured. */
+export function residualText({ residualBefore, residualAfter }: Finding): string {
+  if (residualBefore === null || residualAfter === null) return '';
+  const change = `${num(residualBefore, 3)} → ${num(residualAfter, 3)}`;
+  return `relative error ${change} with this cause undone`;
+}
+
+/** "layer 2, pre_mlp", or the name. */
+export const placeText = ({ layer, stage, nameA, nameB }: Divergence) =>
+  layer !== null && stage ? `layer ${layer}, ${stage}` : (nameA ?? nameB);

@@ -90,6 +90,12 @@ def turned(a):
             for name, value in a.items()}
 
 
+def exchanged(a):
+    """The halves of some matrices the other way round, as diffusers has scale and shift."""
+    return {name: np.roll(value, len(value) // 2, 0) if ".down_proj." in name else value
+            for name, value in a.items()}
+
+
 def smaller_norms(a):
     """Norms that store their weight less one, and all in half precision."""
     return {name: (value - 1 if "norm" in name else value).astype(np.float16)
@@ -130,6 +136,9 @@ class Conversion(unittest.TestCase):
 
     def test_turned(self):
         self.check(turned, 4)
+
+    def test_exchanged_halves(self):
+        self.check(exchanged, 8)
 
     def test_function_and_dtype(self):
         self.check(smaller_norms, 5)

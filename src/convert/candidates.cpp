@@ -214,6 +214,27 @@ void add_grouped(const Candidate& plain, std::size_t axis, std::vector<Candidate
   }
 }
 
+// Equal parts of A in another order.
+void add_part_orders(const Candidate& plain, std::size_t axis, std::vector<Candidate>& candidates) {
+  if (plain.pair.a.terms != 1 || !plain.form.parts.empty()) return;  // Sums are not cut.
+  const uint64_t rows = plain.pair.a.shape[axis];
+  for (const uint64_t count : {uint64_t{2}, uint64_t{3}}) {
+    if (rows % count != 0) continue;
+    std::vector<uint64_t> order(count);
+    std::iota(order.begin(), order.end(), 0);
+    while (std::ranges::next_permutation(order).found) {
+      std::vector<View> pieces;
+      for (const uint64_t part : order)
+        pieces.push_back(narrowed(plain.pair.a, axis, part * (rows / count), rows / count));
+      Candidate candidate = plain;
+      candidate.form.parts.assign(order.begin(), order.end());
+      candidate.form.rows.axis = axis;
+      candidate.pair.a = concatenated(pieces, axis);
+      candidates.push_back(std::move(candidate));
+    }
+  }
+}
+
 // How ranks were put together, and apart from that how axes were moved.
 Candidate of_ranks(AlignedPair aligned) {
   Candidate candidate;
@@ -283,11 +304,17 @@ std::vector<Candidate> row_candidates(const Candidate& plain, bool may_be_fused)
   const Shape& shape = plain.pair.a.shape;
   for (std::size_t axis = 0; axis < std::min<std::size_t>(shape.size(), 2); ++axis) {
     add_rope(plain, axis, candidates);
+    add_part_orders(plain, axis, candidates);
     if (!may_be_fused) continue;
     add_equal_parts(plain, axis, candidates);
     add_grouped(plain, axis, candidates);
   }
   return candidates;
+}
+
+bool reorders_whole(const Form& form) {
+  return !form.parts.empty() &&
+         std::ranges::find(form.whole, Op::select, &AxisStep::op) == form.whole.end();
 }
 
 std::vector<Candidate> function_candidates(const Candidate& plain) {

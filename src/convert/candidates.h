@@ -19,6 +19,10 @@ std::vector<Candidate> merged_candidates(const PairOperands& operands, const Mer
 // where the tensor may hold several parts.
 std::vector<Candidate> row_candidates(const Candidate& plain, bool may_be_fused = true);
 
+// Whether the parts of a form are equal parts of a tensor that both sides have as one: shift and
+// scale, gate and up. The axis is that of its rows.
+bool reorders_whole(const Form& form);
+
 // A plain candidate with a function of A's values.
 std::vector<Candidate> function_candidates(const Candidate& plain);
 

@@ -221,7 +221,10 @@ class Voting {
   // Whether a second pair of the model does the same. What one pair alone does is no convention.
   bool is_supported(const Kind& kind, const Members& members, const Form& form) const {
     if (form.rows.order != RowOrder::as_is && count_in(all_rows_, form.rows) < 2) return false;
-    if (form.function != Function::none && count_in(all_functions_, form.function) < 2)
+    // An exponential is nobody's slip: one pair is enough where mistakes hide it in the others.
+    const bool is_slip =
+        form.function != Function::negative_exp && form.function != Function::log_negated;
+    if (form.function != Function::none && is_slip && count_in(all_functions_, form.function) < 2)
       return false;
     if (!form.parts.empty() && count_in(all_parts_, form.parts) < 2) return false;
     if (adds_ranks(form) && sums_ < 2) return false;
@@ -264,10 +267,11 @@ class Voting {
   Tally<std::vector<std::size_t>> all_parts_;
 };
 
-std::optional<Candidate> with_rows(const Candidate& plain, const Rows& rows) {
-  if (rows.order == RowOrder::as_is) return plain;
+std::optional<Candidate> with_rows(const Candidate& plain, const Form& form) {
+  if (form.rows.order == RowOrder::as_is && plain.form.parts == form.parts) return plain;
   for (Candidate& candidate : row_candidates(plain))
-    if (candidate.form.rows == rows) return std::move(candidate);
+    if (candidate.form.rows == form.rows && candidate.form.parts == form.parts)
+      return std::move(candidate);
   return std::nullopt;
 }
 
@@ -313,10 +317,9 @@ std::optional<AlignedPair> carried_out(const Form& form, const PairOperands& ope
     if (merged.how == form.merge)
       for (Candidate& each : merged_candidates(operands, merged)) all.push_back(std::move(each));
   for (const Candidate& plain : all) {
-    if (plain.form.parts != form.parts || plain.form.whole != form.whole ||
-        plain.form.axes != form.axes)
-      continue;
-    std::optional<Candidate> candidate = with_rows(plain, form.rows);
+    if (plain.form.whole != form.whole || plain.form.axes != form.axes) continue;
+    if (plain.form.parts != form.parts && !reorders_whole(form)) continue;
+    std::optional<Candidate> candidate = with_rows(plain, form);
     if (!candidate) continue;
     if (form.function != Function::none)
       candidate->pair.a = with_function(form.function, candidate->pair.a);

@@ -88,12 +88,14 @@ TEST(Fits, NamesWhatAConverterDid) {
   const uint64_t last_first[] = {2, 3, 1, 0};
   const uint64_t halves[] = {4, 2, 4}, swap[] = {0, 2, 1, 3};
   const View rope = stored_as(permuted(split(square, 0, halves), swap), {32, 32});
+  const View exchanged[] = {narrowed(wide, 0, 16, 16), narrowed(wide, 0, 0, 16)};
   const FormCase cases[] = {
       {"as it is", wide, wide},
       {"transposed", square, transposed(square)},
       {"transposed", wide, transposed(wide)},
       {"axes in the order [2, 3, 1, 0]", kernel, stored(permuted(kernel, last_first))},
       {"rows in the other RoPE order (heads of 8, halves in A)", square, rope},
+      {"halves exchanged", wide, stored(concatenated(exchanged, 0))},
       {"B = A + 1", norm, plus_one(norm)},
   };
   for (const FormCase& each : cases) {

@@ -50,6 +50,10 @@ bool same_elements(const Tensor& a, const Tensor& b) {
   return distance(signature_of(a, kReadMax), signature_of(b, kReadMax)) <= kSameElements;
 }
 
+bool is_sharded(const PairOperands& operands) {
+  return operands.a.shards.size() > 1 || operands.b.shards.size() > 1;
+}
+
 // Ranks that changed places look like parts that do; so shards need a name that says they are
 // parts.
 bool may_be_fused(const PairOperands& operands, const Tensor& a, const Tensor& b) {
@@ -57,8 +61,7 @@ bool may_be_fused(const PairOperands& operands, const Tensor& a, const Tensor& b
     return role == Role::fused_qkv || role == Role::gate_up || role == Role::kv_up;
   };
   const bool known = a.place.step != Role::other && b.place.step != Role::other;
-  const bool sharded = operands.a.shards.size() > 1 || operands.b.shards.size() > 1;
-  return says(a.place.step) || says(b.place.step) || (!known && !sharded);
+  return says(a.place.step) || says(b.place.step) || (!known && !is_sharded(operands));
 }
 
 }  // namespace
@@ -97,7 +100,9 @@ Fits fits_of(const PairOperands& operands, const Tensor& a, const Tensor& b) {
   const bool fused = may_be_fused(operands, a, b);
   if (!is_part && same_elements(a, b))
     for (const Candidate& candidate : plain)
-      for (Candidate& each : row_candidates(candidate, fused)) others.push_back(std::move(each));
+      for (Candidate& each : row_candidates(candidate, fused))
+        if (each.form.parts.empty() || fused || !is_sharded(operands))
+          others.push_back(std::move(each));
   fits.forms = fitting(others);
   if (!fits.forms.empty()) return fits;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "convert/candidates.h"
 #include "convert/function.h"
 
 namespace tensordiff {
@@ -33,10 +34,14 @@ std::string rows_text(const Rows& rows) {
   return "";
 }
 
-std::string parts_text(const std::vector<std::size_t>& parts) {
+std::string parts_text(const Form& form) {
+  const std::vector<std::size_t>& parts = form.parts;
   static constexpr std::string_view kThree[] = {"q", "k", "v"};
   static constexpr std::string_view kTwo[] = {"gate", "up"};
   if (parts.empty()) return "";
+  if (reorders_whole(form))
+    return parts.size() == 2 ? "halves exchanged"
+                             : fmt::format("thirds of A in the order [{}]", fmt::join(parts, ", "));
   std::vector<std::string_view> names;
   for (const std::size_t part : parts)
     names.push_back(parts.size() == 3 ? kThree[part] : kTwo[std::min<std::size_t>(part, 1)]);
@@ -68,7 +73,7 @@ bool Form::moves_axes() const {
 std::string text_of(const Form& form) {
   std::vector<std::string> words;
   for (std::string text :
-       {text_of(form.merge), axes_text(form.axes), rows_text(form.rows), parts_text(form.parts)})
+       {text_of(form.merge), axes_text(form.axes), rows_text(form.rows), parts_text(form)})
     if (!text.empty()) words.push_back(std::move(text));
   if (form.function != Function::none)
     words.push_back(fmt::format("B = {}", text_of(form.function)));

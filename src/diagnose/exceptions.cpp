@@ -29,9 +29,11 @@ Name name_of(const Form& rule, const Form& fits) {
     return {"rope_rows_missing", "the q/k row order of RoPE was not changed for this tensor"};
   if (rule.rows.order == RowOrder::as_is && fits.rows.order == RowOrder::rope)
     return {"rope_rows_changed", "the q/k row order of RoPE was changed for this tensor"};
+  if (rule.parts != fits.parts)
+    return {"parts_exchanged", "the parts of the tensor are stored in another order"};
   if (rule.rows != fits.rows)
     return {"row_order", "the rows are in another order than in the others of its kind"};
-  if (rule.parts != fits.parts || rule.whole != fits.whole)
+  if (rule.whole != fits.whole)
     return {"parts_exchanged", "the parts of the fused tensor are stored in another order"};
   return {"offset", "the values follow another function than in the others of its kind"};
 }

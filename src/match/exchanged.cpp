@@ -17,6 +17,10 @@ namespace {
 
 // A reversal of two numbers is an exchange; from three on it is a way of counting.
 constexpr std::size_t kReversedMin = 3;
+// Pairs of other kinds to one of a kind before they outvote it, and the share of them that agrees:
+// two kinds, of which a mistake in a third of the layers of one leaves five sixths.
+constexpr std::size_t kOthersMin = 2;
+constexpr double kOthersAgree = 0.8;
 
 using Numbers = std::vector<uint64_t>;
 
@@ -83,6 +87,20 @@ class Counting {
     const auto [found, fresh] = maps_.try_emplace(paths);
     if (fresh) found->second = most(votes_.at(paths));
     return found->second.empty() ? nullptr : &found->second;
+  }
+
+  // Whether nearly all pairs of other kinds follow the map of these paths, whatever this one does.
+  bool is_sure(const Paths& paths, const Map& map, std::size_t own,
+               std::size_t own_agreeing) const {
+    std::size_t all = 0, agreeing = 0;
+    for (const auto& [from, targets] : votes_.at(paths))
+      for (const auto& [to, count] : targets) {
+        all += count;
+        if (map.at(from) == to) agreeing += count;
+      }
+    const auto others = static_cast<double>(all - own);
+    return all - own >= kOthersMin * own &&
+           static_cast<double>(agreeing - own_agreeing) >= kOthersAgree * others;
   }
 
  private:
@@ -198,9 +216,13 @@ class Exchange {
     const std::vector<std::string> names_a = with_first_numbers(names_of(input.a).names);
     for (std::size_t i = 0; i < matching.pairs.size(); ++i) {
       const Pair& pair = matching.pairs[i];
-      if (!is_by_value(pair)) continue;
+      if (pair.tied) continue;
       Parsed a = parse(names_a[pair.a]);
       Parsed b = parse(names_b_[pair.b]);
+      if (!is_by_value(pair)) {
+        counting_.add(a.pattern, b.pattern, {i, std::move(a.numbers), std::move(b.numbers)});
+        continue;
+      }
       std::string part;
       for (const auto* section : {&pair.section_a, &pair.section_b})
         if (*section) part += (*section)->label;
@@ -238,18 +260,21 @@ class Exchange {
     changed_ += moves.size();
   }
 
-  // The way of counting that all kinds inside the same blocks share, where most of these follow it.
+  // The way of counting that all kinds inside the same blocks share, where most of these follow it
+  // or nearly all others do.
   std::optional<SlotMap> known_map(const KindKey& kind, const std::vector<Member>& members,
                                    std::size_t slot_b) {
     std::optional<SlotMap> best;
     for (std::size_t slot = 0; slot < members[0].a.size(); ++slot) {
-      const Counting::Map* map = counting_.of({path_to(kind[0], slot), path_to(kind[1], slot_b)});
+      const Counting::Paths paths{path_to(kind[0], slot), path_to(kind[1], slot_b)};
+      const Counting::Map* map = counting_.of(paths);
       if (!map || map->size() < 2) continue;
       SlotMap found{false, slot, *map, 0, false};
       for (const Member& member : members)
         found.agreeing += map->at(member.a[slot]) == member.b[slot_b];
-      if (2 * found.agreeing > members.size() && (!best || found.agreeing > best->agreeing))
-        best = std::move(found);
+      const bool follows = 2 * found.agreeing > members.size() ||
+                           counting_.is_sure(paths, *map, members.size(), found.agreeing);
+      if (follows && (!best || found.agreeing > best->agreeing)) best = std::move(found);
     }
     return best;
   }

@@ -65,6 +65,28 @@ TEST(Exchanged, WhatOnlySomeBlocksHaveIsCountedLikeTheRest) {
              "up_blocks.2.short.weight=zz.0.nin.kernel"}));
 }
 
+TEST(Exchanged, MostTensorsOfOneKindAreOutvotedByTheOtherKinds) {
+  // Three kinds tell how layers are counted; of the fourth, two of three changed places.
+  std::vector<Named> a, b;
+  const unsigned held[] = {2, 1, 0};
+  Names expected;
+  for (unsigned i = 0; i < 3; ++i) {
+    unsigned kind = 0;
+    for (const auto& [of_a, of_b] : {std::pair{"foo", "u"}, {"bar", "v"}, {"baz", "w"}}) {
+      const uint64_t rows = 6 + 2 * kind;
+      a.push_back({fmt::format("h.{}.{}.weight", i, of_a), {rows, 8}, 10 * kind + i});
+      b.push_back({fmt::format("zz.{}.{}.kernel", i, of_b), {rows, 8}, 10 * kind + i});
+      expected.push_back(a.back().name + "=" + b.back().name);
+      ++kind;
+    }
+    a.push_back({fmt::format("h.{}.norm.weight", i), {64}, 90 + i});
+    b.push_back({fmt::format("zz.{}.g.scale", i), {64}, 90 + held[i]});
+    expected.push_back(a.back().name + "=" + b.back().name);
+  }
+  std::ranges::sort(expected);
+  EXPECT_EQ(pairs_of(catalog_of(a), catalog_of(b)), expected);
+}
+
 TEST(Exchanged, BlocksThatAreCountedThroughArePairedInOrder) {
   // Two blocks of three are six in B, and two of them changed places.
   std::vector<Named> a, b;

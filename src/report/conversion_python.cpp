@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/text.h"
+#include "convert/candidates.h"
 #include "convert/function.h"
 #include "naming/numbered_name.h"
 #include "report/python_helpers.h"
@@ -186,6 +187,9 @@ std::vector<std::string> body_of(const PairRow& row, const Form& form, const Mer
   const std::string how = fmt::format("{}, {}", form.rows.heads, form.rows.queries);
   if (grouped && form.rows.side == 'a')
     lines.push_back(fmt::format("value = regroup(value, {}, {})", form.rows.axis, how));
+  if (reorders_whole(form))
+    lines.push_back(fmt::format("value = reorder(value, {}, ({}))", form.rows.axis,
+                                fmt::join(form.parts, ", ")));
   if (const std::string function = function_text(form.function); !function.empty())
     lines.push_back(function);
   if (!row.b.made_from.empty() || !is_numpy(row.b.dtype))

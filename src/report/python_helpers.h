@@ -46,6 +46,12 @@ def regroup(x, axis, groups, queries):
     return np.concatenate(flat, axis)
 
 
+def reorder(x, axis, order):
+    """Equal parts of an axis in another order."""
+    parts = np.split(x, len(order), axis)
+    return np.concatenate([parts[i] for i in order], axis)
+
+
 def ranks(a, name):
     """What each rank holds of a tensor, in order. To do: as your checkpoint stores it."""
     return a[name]

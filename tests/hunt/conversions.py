@@ -22,7 +22,8 @@ PROGRAM = os.path.abspath(os.environ.get("TENSORDIFF", "build/tensordiff"))
 
 # What names each kind of mistake.
 CODES = {"layers": {"other_tensor"}, "parts": {"parts_exchanged"}, "offset": {"offset"},
-         "rope": {"rope_rows_missing", "row_order"}, "transposed": {"not_transposed"}}
+         "rope": {"rope_rows_missing", "row_order"}, "transposed": {"not_transposed"},
+         "halves": {"parts_exchanged"}}
 DTYPES = {"float32": "F32", "float16": "F16"}
 
 # The parts of a layer under the names of A, and as other programs call them.
@@ -105,15 +106,19 @@ class Conversion:
         self.half = bool(rng.random() < 0.3)
         self.fused = bool(rng.random() < 0.35) and not self.rope and self.names is NAMES["plain"]
         self.first = int(rng.choice([0, 1])) if self.names is NAMES["own"] else 0
+        self.halves = bool(rng.random() < 0.2)
 
     def rules(self):
-        chosen = [name for name in ("transposed", "rope", "fused", "half") if getattr(self, name)]
+        chosen = [name for name in ("transposed", "rope", "fused", "half", "halves")
+                  if getattr(self, name)]
         return chosen + (["offset"] if self.offset else [])
 
     def part(self, layer, part, skip=()):
         value = self.model.values[layer, part]
         if self.rope and part.endswith(("q_proj", "k_proj")) and "rope" not in skip:
             value = turned_rows(value, self.model.head)
+        if self.halves and part == "mlp.down_proj" and "halves" not in skip:
+            value = np.roll(value, len(value) // 2, 0)
         if self.offset and value.ndim == 1 and "offset" not in skip:
             value = value + np.float32(self.offset)
         if self.transposed and value.ndim == 2 and "transposed" not in skip:
@@ -159,6 +164,8 @@ class Conversion:
             kinds.append("offset")
         if self.transposed and self.model.head * self.model.heads == self.model.hidden:
             kinds.append("transposed")
+        if self.halves:
+            kinds.append("halves")
         if self.fused and self.model.heads == self.model.kv_heads:
             kinds.append("parts")
         kind = str(rng.choice(kinds))
@@ -169,7 +176,7 @@ class Conversion:
         if kind == "parts":
             return {(layer, "self_attn.qkv_proj"): {"order": "vkq"}}, kind
         part = {"rope": "self_attn.q_proj", "offset": "input_layernorm",
-                "transposed": "self_attn.o_proj"}[kind]
+                "transposed": "self_attn.o_proj", "halves": "mlp.down_proj"}[kind]
         return {(layer, part): {"without": (kind,)}}, kind
 
 
@@ -190,7 +197,8 @@ def faults_of(report, guilty, conversion):
     faults += [f"falsely different: {name}" for name in sorted(told - guilty)]
     faults += [f"unpaired: {row['name']}" for side in ("only_a", "only_b") for row in report[side]]
     rules = {row["rule"] for row in report["conversion"]}
-    for rule, word in (("transposed", "transposed"), ("rope", "RoPE order"), ("offset", "A - 1")):
+    for rule, word in (("transposed", "transposed"), ("rope", "RoPE order"), ("offset", "A - 1"),
+                       ("halves", "halves exchanged")):
         if rule in conversion.rules() and not any(word in text for text in rules):
             faults.append(f"rule not told: {rule}")
     return faults

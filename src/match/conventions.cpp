@@ -48,6 +48,21 @@ bool is_fused(const ByMeaning& other, const Meaning& meaning, const Tensor& tens
          elements_held(tensor) == 2 * elements_held(partner);
 }
 
+// A vector and a matrix are no one weight, nor are the biases beside them: the projection of an
+// adaptive norm is called after the norm.
+bool may_be_one(const MatchInput& input, const ByMeaning& of_a, const ByMeaning& of_b,
+                Meaning meaning) {
+  meaning.parameter = Param::weight;
+  const auto a = of_a.find(meaning), b = of_b.find(meaning);
+  if (a == of_a.end() || b == of_b.end()) return true;
+  const Tensor &of_one = input.a.tensors[a->second], &of_other = input.b.tensors[b->second];
+  const auto is_vector = [](const Tensor& tensor) {
+    return std::ranges::count_if(tensor.view.shape, [](uint64_t size) { return size > 1; }) < 2;
+  };
+  return is_vector(of_one) == is_vector(of_other) ||
+         elements_held(of_one) == elements_held(of_other);
+}
+
 bool agree(const Tensor& a, const Tensor& b) {
   return disagreement(fingerprint_of(a), fingerprint_of(b)) <= kAgreementMax;
 }
@@ -228,6 +243,7 @@ Result<Proposal> propose(const MatchInput& input) {
     if (tensor_a.place.staged && tensor_b.place.staged) continue;
     if (is_fused(of_b, meaning, tensor_a, tensor_b) || is_fused(of_a, meaning, tensor_b, tensor_a))
       continue;
+    if (!may_be_one(input, of_a, of_b, meaning)) continue;
     proposal.pairs.push_back(
         {.a = a, .b = found->second, .layer = {}, .stage = {}, .matched_by = {}});
   }

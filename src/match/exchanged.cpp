@@ -89,6 +89,15 @@ class Counting {
     return found->second.empty() ? nullptr : &found->second;
   }
 
+  // Whether every pair with these paths does, as far as the map goes.
+  bool all_follow(const Paths& paths, const Map& map) const {
+    return std::ranges::all_of(votes_.at(paths), [&](const auto& vote) {
+      const auto found = map.find(vote.first);
+      return found == map.end() ||
+             (vote.second.size() == 1 && vote.second.begin()->first == found->second);
+    });
+  }
+
   // Whether nearly all pairs of other kinds follow the map of these paths, whatever this one does.
   bool is_sure(const Paths& paths, const Map& map, std::size_t own,
                std::size_t own_agreeing) const {
@@ -140,9 +149,13 @@ std::map<uint64_t, uint64_t> bijection(const std::set<uint64_t>& from, const std
   return map;
 }
 
+// Whether other kinds of tensors allow a map from a number of A to one of B.
+using Allows = std::function<bool(std::size_t slot_a, std::size_t slot_b,
+                                  const std::map<uint64_t, uint64_t>&)>;
+
 // The map from one number of A to one of B that most members follow; an increasing one where one
 // as good is decreasing.
-SlotMap best_map(const std::vector<Member>& members, std::size_t slot_b) {
+SlotMap best_map(const std::vector<Member>& members, std::size_t slot_b, const Allows& allows) {
   std::set<uint64_t> to;
   for (const Member& member : members) to.insert(member.b[slot_b]);
   SlotMap best;
@@ -158,8 +171,8 @@ SlotMap best_map(const std::vector<Member>& members, std::size_t slot_b) {
       SlotMap map{false, slot, bijection(from, to, reversed), 0, reversed};
       for (const Member& member : members)
         map.agreeing += map.map.at(member.a[slot]) == member.b[slot_b];
-      // A reversal has to be without exception.
-      if (reversed && map.agreeing != members.size()) continue;
+      // A reversal has to be without exception, here and elsewhere in the same blocks.
+      if (reversed && (map.agreeing != members.size() || !allows(slot, slot_b, map.map))) continue;
       if (first || map.agreeing > best.agreeing) best = std::move(map);
       first = false;
     }
@@ -192,11 +205,11 @@ std::vector<Numbers> in_order(const std::vector<Member>& members) {
 // The numbers of B that the rule of these pairs gives for those of A.
 std::vector<Numbers> expected_numbers(
     const std::vector<Member>& members,
-    const std::function<std::optional<SlotMap>(std::size_t)>& known) {
+    const std::function<std::optional<SlotMap>(std::size_t)>& known, const Allows& allows) {
   std::vector<SlotMap> maps;
   for (std::size_t slot = 0; slot < members[0].b.size(); ++slot) {
     std::optional<SlotMap> by_all = known(slot);
-    maps.push_back(by_all ? std::move(*by_all) : best_map(members, slot));
+    maps.push_back(by_all ? std::move(*by_all) : best_map(members, slot, allows));
     if (!maps.back().constant && maps.back().map.empty()) return in_order(members);
   }
   std::vector<Numbers> expected;
@@ -247,8 +260,11 @@ class Exchange {
   using KindKey = std::array<std::string, 3>;
 
   void repair(const KindKey& kind, const std::vector<Member>& members) {
-    const std::vector<Numbers> expected =
-        expected_numbers(members, [&](std::size_t slot) { return known_map(kind, members, slot); });
+    const std::vector<Numbers> expected = expected_numbers(
+        members, [&](std::size_t slot) { return known_map(kind, members, slot); },
+        [&](std::size_t slot_a, std::size_t slot_b, const Counting::Map& map) {
+          return counting_.all_follow({path_to(kind[0], slot_a), path_to(kind[1], slot_b)}, map);
+        });
     std::map<std::size_t, std::size_t> moves;  // Pair to tensor of B.
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (expected[i] == members[i].b) continue;

@@ -13,9 +13,9 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "match/fusion.h"
 #include "match/matcher.h"
 #include "match/signature.h"
-#include "naming/numbered_name.h"
 
 namespace tensordiff {
 namespace {
@@ -34,19 +34,6 @@ struct PartSignature {
   Signature signature;
 };
 using BySize = std::map<uint64_t, std::vector<PartSignature>>;
-
-// A tensor and those that it holds, in their order.
-struct Fusion {
-  std::size_t whole = 0;
-  std::vector<std::size_t> parts;
-};
-
-// One side, as far as it is free.
-struct FreeSide {
-  const Catalog& catalog;
-  const std::vector<std::string>& names;
-  const std::vector<std::size_t>& free;
-};
 
 BySize signatures_of(const FreeSide& side) {
   std::vector<PartSignature> parts(side.free.size());
@@ -153,53 +140,6 @@ std::vector<Fusion> without_conflicts(const std::vector<Fusion>& fusions) {
   return result;
 }
 
-// What was found, as patterns of names: "blk.#.fused" holds "h.#.x", "h.#.y" and "h.#.z".
-using FusionRules = std::map<std::string, std::set<std::vector<std::string>>>;
-
-FusionRules rules_of(const std::vector<Fusion>& fusions, const FreeSide& wholes,
-                     const FreeSide& separate) {
-  FusionRules rules;
-  for (const Fusion& fusion : fusions) {
-    const NumberedName whole = numbered_name(wholes.names[fusion.whole]);
-    std::vector<std::string> patterns;
-    for (const std::size_t part : fusion.parts) {
-      NumberedName name = numbered_name(separate.names[part]);
-      if (name.numbers == whole.numbers) patterns.push_back(std::move(name.pattern));
-    }
-    if (!whole.numbers.empty() && patterns.size() == fusion.parts.size())
-      rules[whole.pattern].insert(std::move(patterns));
-  }
-  return rules;
-}
-
-void extend(const FreeSide& wholes, const FreeSide& separate, std::vector<Fusion>& fusions) {
-  const FusionRules rules = rules_of(fusions, wholes, separate);
-  std::set<std::size_t> used_wholes, used_parts;
-  for (const Fusion& fusion : fusions) {
-    used_wholes.insert(fusion.whole);
-    used_parts.insert(fusion.parts.begin(), fusion.parts.end());
-  }
-  std::map<NumberedName, std::size_t> parts;
-  for (const std::size_t part : separate.free)
-    if (!used_parts.contains(part)) parts.emplace(numbered_name(separate.names[part]), part);
-  for (const std::size_t whole : wholes.free) {
-    const NumberedName name = numbered_name(wholes.names[whole]);
-    const auto rule = rules.find(name.pattern);
-    if (used_wholes.contains(whole) || rule == rules.end() || rule->second.size() != 1) continue;
-    Fusion fusion{whole, {}};
-    uint64_t elements = 0;
-    for (const std::string& pattern : *rule->second.begin()) {
-      const auto part = parts.find({pattern, name.numbers});
-      if (part == parts.end()) break;
-      fusion.parts.push_back(part->second);
-      elements += separate.catalog.tensors[part->second].elements();
-    }
-    if (fusion.parts.size() == rule->second.begin()->size() &&
-        elements == wholes.catalog.tensors[whole].elements())
-      fusions.push_back(std::move(fusion));
-  }
-}
-
 // The name of the bias beside a weight.
 std::optional<std::string> of_bias(const std::string& weight) {
   constexpr std::string_view kWeight = "weight";
@@ -243,76 +183,6 @@ void add_biases(const FreeSide& wholes, const FreeSide& separate, std::vector<Fu
   }
 }
 
-// What a part is called beside others of its whole: without the numbers of the whole.
-NumberedName inside(const std::string& part, const NumberedName& whole) {
-  NumberedName name = numbered_name(part);
-  const auto shared = std::ranges::mismatch(name.numbers, whole.numbers).in1;
-  name.numbers.erase(name.numbers.begin(), shared);
-  return name;
-}
-
-// The parts of a whole as an order of their names: "1 0 2" where the second comes first.
-struct Order {
-  std::vector<NumberedName> names;  // Sorted.
-  std::vector<std::size_t> places;  // Of the names, in the order in which they are stored.
-};
-
-Order order_of(const Fusion& fusion, const FreeSide& wholes, const FreeSide& separate) {
-  const NumberedName whole = numbered_name(wholes.names[fusion.whole]);
-  std::vector<NumberedName> stored;
-  for (const std::size_t part : fusion.parts) {
-    stored.push_back(inside(separate.names[part], whole));
-    // As numbers: 10 comes after 9.
-    for (std::string& digits : stored.back().numbers)
-      digits.insert(0, 20 - std::min<std::size_t>(20, digits.size()), '0');
-  }
-  Order order{stored, {}};
-  std::ranges::sort(order.names);
-  for (const NumberedName& name : stored)
-    order.places.push_back(
-        static_cast<std::size_t>(std::ranges::find(order.names, name) - order.names.begin()));
-  return order;
-}
-
-// A converter stores the parts of all layers in one order. Where values show another one in some of
-// them, they are paired by the order of the others: to pair them by value would hide a mistake.
-// Experts are counted alike in all tensors of a model; other parts in those of one name.
-void put_in_order(const FreeSide& wholes, const FreeSide& separate, std::vector<Fusion>& fusions,
-                  std::vector<std::string>& notes) {
-  using Kind = std::pair<std::string, std::vector<std::string>>;
-  std::map<Kind, std::map<std::vector<std::size_t>, std::size_t>> votes;
-  std::vector<std::pair<Kind, Order>> orders;
-  for (const Fusion& fusion : fusions) {
-    Order order = order_of(fusion, wholes, separate);
-    const bool numbered = std::ranges::all_of(order.names, [&](const NumberedName& name) {
-      return name.pattern == order.names[0].pattern;
-    });
-    Kind kind{numbered ? "" : numbered_name(wholes.names[fusion.whole]).pattern, {}};
-    for (const NumberedName& name : order.names)
-      kind.second.push_back(numbered ? "" : name.pattern);
-    ++votes[kind][order.places];
-    orders.emplace_back(std::move(kind), std::move(order));
-  }
-  std::size_t changed = 0;
-  for (std::size_t i = 0; i < fusions.size(); ++i) {
-    const auto& [kind, order] = orders[i];
-    // Of two that are as frequent, the first is that of the names.
-    const std::vector<std::size_t>& rule =
-        std::ranges::max_element(votes.at(kind), {}, [](const auto& vote) {
-          return vote.second;
-        })->first;
-    if (order.places == rule) continue;
-    std::vector<std::size_t> by_name(order.places.size());
-    for (std::size_t k = 0; k < by_name.size(); ++k) by_name[order.places[k]] = fusions[i].parts[k];
-    for (std::size_t k = 0; k < rule.size(); ++k) fusions[i].parts[k] = by_name[rule[k]];
-    ++changed;
-  }
-  if (changed > 0)
-    notes.push_back(fmt::format(
-        "{} {} parts in another order than the other layers: paired by the order of the others",
-        human_count(changed), changed == 1 ? "fused tensor has its" : "fused tensors have their"));
-}
-
 std::vector<Fusion> find(const FreeSide& wholes, const FreeSide& separate,
                          std::vector<std::string>& notes) {
   const BySize parts = signatures_of(separate);
@@ -322,7 +192,7 @@ std::vector<Fusion> find(const FreeSide& wholes, const FreeSide& separate,
   });
   std::erase_if(found, [](const Fusion& fusion) { return fusion.parts.empty(); });
   found = without_conflicts(found);
-  extend(wholes, separate, found);
+  follow_rules(wholes, separate, found);
   add_biases(wholes, separate, found);
   put_in_order(wholes, separate, found, notes);
   return found;

@@ -115,6 +115,19 @@ AlignedPair from_the_first(AlignedPair pair, const Operand& a, const Operand& b)
   return shifted ? carry_out(plan, a.shards[0], b.shards[0]) : pair;
 }
 
+// Models that come from fairseq (RoBERTa, BART, OPT) count positions from 2, behind the index of
+// padding; other formats leave out the rows in front.
+constexpr uint64_t kPositionsReserved = 2;
+
+bool leaves_out_reserved(const Sides& sides, const Pair& which, const AlignedPair& pair) {
+  const auto is_table = [](const Tensor& tensor) { return tensor.place.step == Role::positions; };
+  return (is_table(sides.a.tensors[which.a]) || is_table(sides.b.tensors[which.b])) &&
+         std::ranges::any_of(pair.steps, [](const Step& step) {
+           return step.op == Op::select && step.argument[0] == 0 &&
+                  step.argument[1] == kPositionsReserved;
+         });
+}
+
 // The form of the pair's kind, where a conversion was inferred.
 const Form* converted_form(const Sides& sides, const Pair& which) {
   if (!sides.conversion) return nullptr;
@@ -178,7 +191,8 @@ Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which) {
     if (std::optional<AlignedPair> pair = carried_out(*form, operands)) return std::move(*pair);
   AlignedPair pair = TRY(align(a, b, sides.options.align));
   // Converters pad at the end. A checkpoint whose rows only fit further on was padded in front.
-  if (sides.conversion && !is_part) pair = from_the_first(std::move(pair), a, b);
+  if (sides.conversion && !is_part && !leaves_out_reserved(sides, which, pair))
+    pair = from_the_first(std::move(pair), a, b);
   if (has(pair.notes, LayoutNote::Kind::not_confirmed) || (!is_part && is_flattened(pair))) {
     std::optional<AlignedPair> as_others = laid_out_like_peers(sides, which, a, b);
     if (as_others) pair = std::move(*as_others);

@@ -4,6 +4,7 @@
 
 #include "align/evidence.h"
 #include "align/view.h"
+#include "naming/naming.h"
 #include "tensor/test_views.h"
 
 namespace tensordiff {
@@ -116,6 +117,28 @@ TEST(AlignedViews, AreLikeThoseOfOtherSteps) {
     ASSERT_FALSE(pairs[i].steps.empty());
     EXPECT_EQ(pairs[i].steps[0], pairs[0].steps[0]) << i;
   }
+}
+
+// Converters pad at the end, but fairseq's position tables begin with two rows of no position.
+TEST(AlignedViews, LeaveOutRowsInFrontOfPositionsOnly) {
+  const auto hold_same = [](const std::string& name, uint64_t more) {
+    Catalog a, b;
+    const View table = noise_view({32, 8}, 1);
+    a.tensors.push_back({name, table, ""});
+    b.tensors.push_back({name, stored_as(narrowed(table, 0, more, 32 - more), {32 - more, 8}), ""});
+    read_places(a);
+    read_places(b);
+    Matching matching;
+    matching.pairs.emplace_back();
+    Sides sides = sides_of(a, b, matching, {});
+    const Conversion conversion;
+    sides.conversion = &conversion;
+    const Result<AlignedPair> aligned = aligned_views(sides, matching.pairs[0]);
+    return aligned.ok() && hold_same_values(aligned.value());
+  };
+  EXPECT_TRUE(hold_same("embeddings.position_embeddings.weight", 2));
+  EXPECT_FALSE(hold_same("embeddings.position_embeddings.weight", 1));
+  EXPECT_FALSE(hold_same("model.embed_tokens.weight", 2));
 }
 
 }  // namespace

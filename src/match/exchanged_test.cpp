@@ -46,6 +46,21 @@ TEST(Exchanged, BlocksThatAreCountedFromTheOtherEndStayPairedByValue) {
                    "up_blocks.2.foo.weight=zz.0.u.kernel"}));
 }
 
+TEST(Exchanged, AReversalThatOtherTensorsOfTheBlocksContradictIsAnExchange) {
+  std::vector<Named> a, b;
+  Names expected;
+  const unsigned held[] = {2, 1, 0};
+  for (unsigned i = 0; i < 3; ++i) {
+    a.push_back({fmt::format("list.{}.weight", i), {8, 8}, i});
+    b.push_back({fmt::format("zz.{}.u.kernel", i), {8, 8}, i});
+    a.push_back({fmt::format("list.{}.bias", i), {64}, 10 + i});
+    b.push_back({fmt::format("zz.{}.u.offset", i), {64}, 10 + held[i]});
+  }
+  for (std::size_t i = 0; i < a.size(); ++i) expected.push_back(a[i].name + "=" + b[i].name);
+  std::ranges::sort(expected);
+  EXPECT_EQ(pairs_of(catalog_of(a), catalog_of(b)), expected);
+}
+
 TEST(Exchanged, WhatOnlySomeBlocksHaveIsCountedLikeTheRest) {
   // Blocks from the other end; the first of them has no shortcut.
   const Catalog a = catalog_of({{"up_blocks.0.foo.weight", {8, 8}, 1},

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "match/test_catalogs.h"
@@ -69,6 +70,24 @@ TEST(FusedValue, HoldsTheOrderOfPartsToThatOfOtherLayers) {
                           "h.2.some.2.zap=z.2.all[2]"};
   EXPECT_EQ(stacked_pairs({0, 1, 2}), in_order);
   EXPECT_EQ(stacked_pairs({1, 0, 2}), in_order);  // To pair them by value would hide a mistake.
+}
+
+TEST(FusedValue, HoldsAFusedTensorToThePartsOfItsOwnLayer) {
+  // Two experts of different layers changed places; the third layer tells how they are stacked.
+  std::vector<std::pair<std::string, View>> of_a, of_b;
+  Names expected;
+  for (unsigned layer = 0; layer < 3; ++layer) {
+    const View whole = noise_view({32, 8}, layer + 1);
+    for (uint64_t i = 0; i < 4; ++i) {
+      of_a.emplace_back(fmt::format("h.{}.some.{}.zap", layer, i), rows_from(whole, 8 * i, 8));
+      expected.push_back(fmt::format("h.{0}.some.{1}.zap=z.{0}.all[{1}]", layer, i));
+    }
+    of_b.emplace_back(fmt::format("z.{}.all", layer), whole);
+  }
+  std::swap(of_a[3].second, of_a[6].second);
+  Names pairs = pairs_of(matchers::fused_value, of(of_a), of(of_b));
+  std::ranges::sort(pairs);
+  EXPECT_EQ(pairs, expected);
 }
 
 TEST(FusedValue, FusesBiasesAsTheWeightsBesideThem) {

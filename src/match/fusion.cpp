@@ -13,28 +13,48 @@
 namespace tensordiff {
 namespace {
 
-bool is_inside(const NumberedName& part, const NumberedName& whole) {
-  return std::ranges::mismatch(part.numbers, whole.numbers).in2 == whole.numbers.end();
+// How many numbers most parts share with their whole: those of the layers around it.
+std::size_t shared_numbers(const Fusion& fusion, const FreeSide& wholes, const FreeSide& separate) {
+  const NumberedName whole = numbered_name(wholes.names[fusion.whole]);
+  std::vector<std::size_t> counts(whole.numbers.size() + 1, 0);
+  for (const std::size_t part : fusion.parts) {
+    const NumberedName name = numbered_name(separate.names[part]);
+    const auto shared = std::ranges::mismatch(name.numbers, whole.numbers).in1;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(shared - name.numbers.begin()); ++i)
+      ++counts[i];
+  }
+  std::size_t shared = 0;
+  while (2 * counts[shared] > fusion.parts.size()) ++shared;
+  return shared;
 }
 
-// What a part is called beside others of its whole: without the numbers of the whole.
-NumberedName inside(const std::string& part, const NumberedName& whole) {
-  NumberedName name = numbered_name(part);
-  const auto shared = std::ranges::mismatch(name.numbers, whole.numbers).in1;
-  name.numbers.erase(name.numbers.begin(), shared);
+// What a part is called beside others of its whole: without the numbers that they share.
+NumberedName inside(NumberedName name, std::size_t shared) {
+  const std::size_t count = std::min(shared, name.numbers.size());
+  name.numbers.erase(name.numbers.begin(), name.numbers.begin() + static_cast<ptrdiff_t>(count));
   return name;
 }
 
 // What was found, as names: "blk.#.fused" holds "h.#.x", "h.#.y" and "h.#.z", or the experts 0 to 7
 // of "h.#.experts.#".
-using Parts = std::vector<NumberedName>;
-using FusionRules = std::map<std::string, std::map<Parts, std::size_t>>;
+struct Rule {
+  std::size_t shared = 0;
+  std::vector<NumberedName> parts;
 
-std::size_t count_inside(const Fusion& fusion, const FreeSide& wholes, const FreeSide& separate) {
-  const NumberedName whole = numbered_name(wholes.names[fusion.whole]);
-  return static_cast<std::size_t>(std::ranges::count_if(fusion.parts, [&](std::size_t part) {
-    return is_inside(numbered_name(separate.names[part]), whole);
-  }));
+  auto operator<=>(const Rule&) const = default;
+};
+using FusionRules = std::map<std::string, std::map<Rule, std::size_t>>;
+
+// The parts that a rule gives to a whole.
+std::vector<NumberedName> parts_by(const Rule& rule, const NumberedName& whole) {
+  std::vector<NumberedName> parts;
+  for (const NumberedName& each : rule.parts) {
+    const auto first = whole.numbers.begin();
+    NumberedName part{each.pattern, {first, first + static_cast<ptrdiff_t>(rule.shared)}};
+    part.numbers.insert(part.numbers.end(), each.numbers.begin(), each.numbers.end());
+    parts.push_back(std::move(part));
+  }
+  return parts;
 }
 
 FusionRules rules_of(const std::vector<Fusion>& fusions, const FreeSide& wholes,
@@ -42,18 +62,20 @@ FusionRules rules_of(const std::vector<Fusion>& fusions, const FreeSide& wholes,
   FusionRules rules;
   for (const Fusion& fusion : fusions) {
     const NumberedName whole = numbered_name(wholes.names[fusion.whole]);
-    if (whole.numbers.empty() || count_inside(fusion, wholes, separate) != fusion.parts.size())
-      continue;
-    Parts parts;
-    for (const std::size_t part : fusion.parts)
-      parts.push_back(inside(separate.names[part], whole));
-    ++rules[whole.pattern][std::move(parts)];
+    Rule rule{shared_numbers(fusion, wholes, separate), {}};
+    std::vector<NumberedName> names;
+    for (const std::size_t part : fusion.parts) {
+      names.push_back(numbered_name(separate.names[part]));
+      rule.parts.push_back(inside(names.back(), rule.shared));
+    }
+    // All of them are parts of this layer.
+    if (rule.shared > 0 && parts_by(rule, whole) == names) ++rules[whole.pattern][std::move(rule)];
   }
   return rules;
 }
 
 // What most fusions of one kind say; nothing where several are as frequent.
-const Parts* rule_for(const FusionRules& rules, const std::string& pattern) {
+const Rule* rule_for(const FusionRules& rules, const std::string& pattern) {
   const auto found = rules.find(pattern);
   if (found == rules.end()) return nullptr;
   const auto best =
@@ -63,6 +85,20 @@ const Parts* rule_for(const FusionRules& rules, const std::string& pattern) {
   return as_many == 1 ? &best->first : nullptr;
 }
 
+// Whether a whole holds most of the parts that its rule gives it, and others beside them.
+bool is_stray(const Fusion& fusion, const FreeSide& wholes, const FreeSide& separate,
+              const FusionRules& rules) {
+  const NumberedName whole = numbered_name(wholes.names[fusion.whole]);
+  const Rule* rule = rule_for(rules, whole.pattern);
+  if (!rule) return false;
+  const std::vector<NumberedName> wanted = parts_by(*rule, whole);
+  const auto own =
+      static_cast<std::size_t>(std::ranges::count_if(fusion.parts, [&](std::size_t part) {
+        return std::ranges::find(wanted, numbered_name(separate.names[part])) != wanted.end();
+      }));
+  return own < fusion.parts.size() && 2 * own >= fusion.parts.size();
+}
+
 // The parts of a whole as an order of their names: "1 0 2" where the second comes first.
 struct Order {
   std::vector<NumberedName> names;  // Sorted.
@@ -70,10 +106,10 @@ struct Order {
 };
 
 Order order_of(const Fusion& fusion, const FreeSide& wholes, const FreeSide& separate) {
-  const NumberedName whole = numbered_name(wholes.names[fusion.whole]);
+  const std::size_t shared = shared_numbers(fusion, wholes, separate);
   std::vector<NumberedName> stored;
   for (const std::size_t part : fusion.parts) {
-    stored.push_back(inside(separate.names[part], whole));
+    stored.push_back(inside(numbered_name(separate.names[part]), shared));
     // As numbers: 10 comes after 9.
     for (std::string& digits : stored.back().numbers)
       digits.insert(0, 20 - std::min<std::size_t>(20, digits.size()), '0');
@@ -90,11 +126,8 @@ Order order_of(const Fusion& fusion, const FreeSide& wholes, const FreeSide& sep
 
 void follow_rules(const FreeSide& wholes, const FreeSide& separate, std::vector<Fusion>& fusions) {
   const FusionRules rules = rules_of(fusions, wholes, separate);
-  std::erase_if(fusions, [&](const Fusion& fusion) {
-    const std::size_t own = count_inside(fusion, wholes, separate);
-    return rule_for(rules, numbered_name(wholes.names[fusion.whole]).pattern) &&
-           own < fusion.parts.size() && 2 * own >= fusion.parts.size();
-  });
+  std::erase_if(fusions,
+                [&](const Fusion& fusion) { return is_stray(fusion, wholes, separate, rules); });
   std::set<std::size_t> used_wholes, used_parts;
   for (const Fusion& fusion : fusions) {
     used_wholes.insert(fusion.whole);
@@ -105,19 +138,18 @@ void follow_rules(const FreeSide& wholes, const FreeSide& separate, std::vector<
     if (!used_parts.contains(part)) parts.emplace(numbered_name(separate.names[part]), part);
   for (const std::size_t whole : wholes.free) {
     const NumberedName name = numbered_name(wholes.names[whole]);
-    const Parts* rule = used_wholes.contains(whole) ? nullptr : rule_for(rules, name.pattern);
+    const Rule* rule = used_wholes.contains(whole) ? nullptr : rule_for(rules, name.pattern);
     if (!rule) continue;
     Fusion fusion{whole, {}};
     uint64_t elements = 0;
-    for (const NumberedName& each : *rule) {
-      NumberedName wanted{each.pattern, name.numbers};
-      wanted.numbers.insert(wanted.numbers.end(), each.numbers.begin(), each.numbers.end());
+    for (const NumberedName& wanted : parts_by(*rule, name)) {
       const auto part = parts.find(wanted);
       if (part == parts.end()) break;
       fusion.parts.push_back(part->second);
       elements += separate.catalog.tensors[part->second].elements();
     }
-    if (fusion.parts.size() == rule->size() && elements == wholes.catalog.tensors[whole].elements())
+    if (fusion.parts.size() == rule->parts.size() &&
+        elements == wholes.catalog.tensors[whole].elements())
       fusions.push_back(std::move(fusion));
   }
 }

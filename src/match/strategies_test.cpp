@@ -37,6 +37,18 @@ TEST(Conventions, PairsWhatMeansTheSameAndLeavesWhatIsAmbiguous) {
 }
 
 // TensorRT-LLM calls "fc" what others call the gate. The values tell, for all layers alike.
+TEST(Conventions, TakesNoMatrixForTheVectorOfANorm) {
+  const std::vector<Named> norm = {{"transformer.layers.0.input_layernorm.weight", {8}, 1},
+                                   {"transformer.layers.0.input_layernorm.bias", {8}, 2}};
+  const auto pairs = [&](const Shape& weight, const Shape& bias) {
+    const std::vector<Named> other = {{"transformer_blocks.0.norm1.weight", weight, 3},
+                                      {"transformer_blocks.0.norm1.bias", bias, 4}};
+    return pairs_of(matchers::conventions, catalog_of(norm), catalog_of(other)).size();
+  };
+  EXPECT_EQ(pairs({8}, {8}), 2U);
+  EXPECT_EQ(pairs({48, 4}, {48}), 0U);  // The projection of an adaptive norm.
+}
+
 TEST(Conventions, AsksTheValuesWhichHalfOfAGatedMlpIsMeant) {
   const auto ours = [](unsigned last) {
     return catalog_of({Named{"layers.0.mlp.gate_proj.weight", {8, 8}, 1},

@@ -153,6 +153,17 @@ TEST(FusedValue, ReadsWhatItFoundAsARule) {
       (Names{"m.0.zip[0]=n.0.x", "m.0.zip[1]=n.0.y", "m.1.zip[0]=n.1.x", "m.1.zip[1]=n.1.y"}));
 }
 
+TEST(FusedValue, ReadsItAsARuleBehindANumberInTheNameOfTheModel) {
+  const View first = noise_view({8, 20}, 1), second = noise_view({8, 20}, 2);
+  EXPECT_EQ(pairs_of(matchers::fused_value, of({{"m.0.zip", first}, {"m.1.zip", second}}),
+                     of({{"net2.n.0.x", rows_from(first, 0, 4)},
+                         {"net2.n.0.y", rows_from(first, 4, 4)},
+                         {"net2.n.1.x", noise_view({4, 20}, 8)},
+                         {"net2.n.1.y", noise_view({4, 20}, 9)}})),
+            (Names{"m.0.zip[0]=net2.n.0.x", "m.0.zip[1]=net2.n.0.y", "m.1.zip[0]=net2.n.1.x",
+                   "m.1.zip[1]=net2.n.1.y"}));
+}
+
 TEST(FusedValue, PairsNothingByChance) {
   for (unsigned seed = 0; seed < 10; ++seed) {
     std::vector<Named> parts;

@@ -13,32 +13,45 @@
 namespace tensordiff {
 namespace {
 
-// How many numbers most parts share with their whole: those of the layers around it.
-std::size_t shared_numbers(const Fusion& fusion, const FreeSide& wholes, const FreeSide& separate) {
-  const NumberedName whole = numbered_name(wholes.names[fusion.whole]);
-  std::vector<std::size_t> counts(whole.numbers.size() + 1, 0);
-  for (const std::size_t part : fusion.parts) {
-    const NumberedName name = numbered_name(separate.names[part]);
-    const auto shared = std::ranges::mismatch(name.numbers, whole.numbers).in1;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(shared - name.numbers.begin()); ++i)
-      ++counts[i];
+// The numbers that most parts share with their whole: those of the layers around it. A number in
+// the name of the model may stand before them: "swinv2.layers.0".
+struct Shared {
+  std::size_t before = 0, count = 0;
+
+  auto operator<=>(const Shared&) const = default;
+};
+
+Shared shared_numbers(const Fusion& fusion, const FreeSide& wholes, const FreeSide& separate) {
+  const std::vector<std::string> own = numbered_name(wholes.names[fusion.whole]).numbers;
+  for (const std::size_t before : {0, 1}) {
+    std::vector<std::size_t> counts(own.size() + 1, 0);
+    for (const std::size_t part : fusion.parts) {
+      const std::vector<std::string> numbers = numbered_name(separate.names[part]).numbers;
+      for (std::size_t i = 0; i < own.size() && i + before < numbers.size(); ++i) {
+        if (numbers[i + before] != own[i]) break;
+        ++counts[i];
+      }
+    }
+    Shared shared{before, 0};
+    while (2 * counts[shared.count] > fusion.parts.size()) ++shared.count;
+    if (shared.count > 0) return shared;
   }
-  std::size_t shared = 0;
-  while (2 * counts[shared] > fusion.parts.size()) ++shared;
-  return shared;
+  return {};
 }
 
 // What a part is called beside others of its whole: without the numbers that they share.
-NumberedName inside(NumberedName name, std::size_t shared) {
-  const std::size_t count = std::min(shared, name.numbers.size());
-  name.numbers.erase(name.numbers.begin(), name.numbers.begin() + static_cast<ptrdiff_t>(count));
+NumberedName inside(NumberedName name, const Shared& shared) {
+  const std::size_t first = std::min(shared.before, name.numbers.size());
+  const std::size_t last = std::min(first + shared.count, name.numbers.size());
+  const auto begin = name.numbers.begin();
+  name.numbers.erase(begin + static_cast<ptrdiff_t>(first), begin + static_cast<ptrdiff_t>(last));
   return name;
 }
 
 // What was found, as names: "blk.#.fused" holds "h.#.x", "h.#.y" and "h.#.z", or the experts 0 to 7
 // of "h.#.experts.#".
 struct Rule {
-  std::size_t shared = 0;
+  Shared shared;
   std::vector<NumberedName> parts;
 
   auto operator<=>(const Rule&) const = default;
@@ -48,10 +61,11 @@ using FusionRules = std::map<std::string, std::map<Rule, std::size_t>>;
 // The parts that a rule gives to a whole.
 std::vector<NumberedName> parts_by(const Rule& rule, const NumberedName& whole) {
   std::vector<NumberedName> parts;
-  for (const NumberedName& each : rule.parts) {
-    const auto first = whole.numbers.begin();
-    NumberedName part{each.pattern, {first, first + static_cast<ptrdiff_t>(rule.shared)}};
-    part.numbers.insert(part.numbers.end(), each.numbers.begin(), each.numbers.end());
+  const auto first = whole.numbers.begin();
+  const auto last = first + static_cast<ptrdiff_t>(rule.shared.count);
+  for (NumberedName part : rule.parts) {
+    const std::size_t at = std::min(rule.shared.before, part.numbers.size());
+    part.numbers.insert(part.numbers.begin() + static_cast<ptrdiff_t>(at), first, last);
     parts.push_back(std::move(part));
   }
   return parts;
@@ -69,7 +83,8 @@ FusionRules rules_of(const std::vector<Fusion>& fusions, const FreeSide& wholes,
       rule.parts.push_back(inside(names.back(), rule.shared));
     }
     // All of them are parts of this layer.
-    if (rule.shared > 0 && parts_by(rule, whole) == names) ++rules[whole.pattern][std::move(rule)];
+    if (rule.shared.count > 0 && parts_by(rule, whole) == names)
+      ++rules[whole.pattern][std::move(rule)];
   }
   return rules;
 }
@@ -106,7 +121,7 @@ struct Order {
 };
 
 Order order_of(const Fusion& fusion, const FreeSide& wholes, const FreeSide& separate) {
-  const std::size_t shared = shared_numbers(fusion, wholes, separate);
+  const Shared shared = shared_numbers(fusion, wholes, separate);
   std::vector<NumberedName> stored;
   for (const std::size_t part : fusion.parts) {
     stored.push_back(inside(numbered_name(separate.names[part]), shared));

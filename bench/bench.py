@@ -251,7 +251,8 @@ def main():
     parser.add_argument("--compare", metavar="FILE",
                         help="show what moved against an earlier result")
     parser.add_argument("--only", default="", help="only rows whose name has this text")
-    parser.add_argument("--out", default=os.path.join(ROOT, "bench", "results", "last.json"))
+    parser.add_argument("--out", help="where the result goes (bench/results/last.json, or nowhere"
+                        " with --only)")
     options = parser.parse_args()
     os.makedirs(WORK, exist_ok=True)
     bench = Bench(options)
@@ -263,10 +264,11 @@ def main():
         part()
     if options.compare:
         show_changes(bench.rows, options.compare)
-    if not options.only:
+    out = options.out or os.path.join(ROOT, "bench", "results", "last.json")
+    if options.out or not options.only:
         result = {"date": datetime.date.today().isoformat(), "machine": here,
                   "size_mib": options.size, "rows": bench.rows}
-        with open(options.out, "w", encoding="utf-8") as file:
+        with open(out, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
             file.write("\n")
 

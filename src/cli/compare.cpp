@@ -1,5 +1,7 @@
 // tensordiff compare A B: pairs the tensors of two inputs, compares them and shows the result.
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -53,11 +55,20 @@ bool are_small(const std::vector<std::string>& inputs) {
   });
 }
 
+// Diagnosis takes matrices of a few megabytes and gives them back, thousands of times. Kept by the
+// process, they need not be mapped and cleared each time.
+void keep_matrices() {
+  constexpr int kMatrix = 32 << 20, kKept = 128 << 20;  // The largest, and of each thread in all.
+  mallopt(M_MMAP_THRESHOLD, kMatrix);
+  mallopt(M_TRIM_THRESHOLD, kKept);
+}
+
 int run(const Settings& settings, const std::vector<std::string>& inputs) {
   if (const Result<void> fit = check_inputs(settings, inputs); !fit.ok()) return fail(fit.error());
   if (inputs.size() == 2 && is_digest_file(inputs[0])) return run_against_digest(settings, inputs);
   if (settings.part) return run_part(settings, inputs);
   if (settings.threads == 0 && are_small(inputs)) set_threads(1);
+  keep_matrices();
   const Result<Report> report = [&] {
     ProgressLine progress(!settings.quiet);
     if (!progress.active()) return compare_inputs(settings, inputs, {});

@@ -76,8 +76,7 @@ Seen seen_by(const AttentionInputs& in, const AttentionForm& form, uint64_t row,
 }
 
 void add_times(double factor, const double* from, std::span<double> to) {
-  double* into = to.data();
-  for (std::size_t i = 0; i < to.size(); ++i) into[i] += factor * from[i];
+  kernels::add_times(factor, from, to.size(), to.data());
 }
 
 // One head of one token into `out`.

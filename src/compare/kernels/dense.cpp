@@ -48,6 +48,16 @@ double squares_between(const double* x, const double* y, std::size_t count) {
   });
 }
 
+void add_rows(double factor, const double* row, std::size_t count, double* to) {
+  const Doubles d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto times = hn::Set(d, factor);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::MulAdd(times, hn::LoadU(d, row + i), hn::LoadU(d, to + i)), d, to + i);
+  for (; i < count; ++i) to[i] += factor * row[i];
+}
+
 void subtract_rows(const TwoRows& rows, std::size_t count, double* from) {
   const Doubles d;
   const std::size_t lanes = hn::Lanes(d);
@@ -71,6 +81,7 @@ namespace tensordiff::kernels {
 
 HWY_EXPORT(dot_rows);
 HWY_EXPORT(squares_between);
+HWY_EXPORT(add_rows);
 HWY_EXPORT(subtract_rows);
 
 double dot(const double* x, const double* y, std::size_t count) {
@@ -78,6 +89,9 @@ double dot(const double* x, const double* y, std::size_t count) {
 }
 double squares_apart(const double* x, const double* y, std::size_t count) {
   return HWY_DYNAMIC_DISPATCH(squares_between)(x, y, count);
+}
+void add_times(double factor, const double* row, std::size_t count, double* to) {
+  HWY_DYNAMIC_DISPATCH(add_rows)(factor, row, count, to);
 }
 void subtract(const TwoRows& rows, std::size_t count, double* from) {
   HWY_DYNAMIC_DISPATCH(subtract_rows)(rows, count, from);
@@ -92,6 +106,9 @@ double reference::squares_apart(const double* x, const double* y, std::size_t co
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
   return sum;
+}
+void reference::add_times(double factor, const double* row, std::size_t count, double* to) {
+  for (std::size_t i = 0; i < count; ++i) to[i] += factor * row[i];
 }
 void reference::subtract(const TwoRows& rows, std::size_t count, double* from) {
   for (std::size_t i = 0; i < count; ++i) from[i] -= rows.of_v * rows.v[i] + rows.of_w * rows.w[i];

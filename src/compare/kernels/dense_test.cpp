@@ -41,6 +41,18 @@ TEST(DenseKernels, SquaresApartAreThoseOfThePlainTwin) {
   });
 }
 
+TEST(DenseKernels, AddsAsThePlainTwinDoes) {
+  on_every_target([](const char* target) {
+    for (const std::size_t count : kCounts) {
+      const std::vector<double> row = wave(count, 0);
+      std::vector<double> to = wave(count, 2), other = to;
+      kernels::add_times(0.3, row.data(), count, to.data());
+      kernels::reference::add_times(0.3, row.data(), count, other.data());
+      for (std::size_t i = 0; i < count; ++i) EXPECT_NEAR(to[i], other[i], 1e-14) << target;
+    }
+  });
+}
+
 TEST(DenseKernels, SubtractsAsThePlainTwinDoes) {
   on_every_target([](const char* target) {
     for (const std::size_t count : kCounts) {

@@ -182,7 +182,9 @@ Spectrum spectrum_of(const Dense& matrix) {
 double linear_cka(const Dense& gram_x, const Dense& gram_y) {
   assert(gram_x.rows == gram_y.rows);
   const auto centred = [](Dense gram) {
+    constexpr double kRounding = 1e-14;  // What is left of a constant, relative to it.
     const std::size_t n = gram.rows;
+    const double all = dot(gram.values, gram.values);
     std::vector<double> means(n);
     double mean = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -192,6 +194,8 @@ double linear_cka(const Dense& gram_x, const Dense& gram_y) {
     }
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j) gram.row(i)[j] += mean - means[i] - means[j];
+    if (dot(gram.values, gram.values) <= kRounding * kRounding * all)
+      std::ranges::fill(gram.values, 0.0);
     return gram;
   };
   return std::max(0.0, cosine(centred(gram_x).values, centred(gram_y).values));

@@ -89,6 +89,13 @@ const std::vector<Grammar>& grammars() {
        {"model.layers.0.mlp output 0 pass 32768 rank 2", "model.norm output 1", "model.norm.weight",
         "model.norm.forward.input.0", "model.norm.backward.output.0",
         "Functional.linear.3.forward.output.0"}},
+      {layouts::tensorrt_llm,  // A model in a model: the layers are counted where they are called.
+       {"rank0/2.LlamaForCausalLM-1.LlamaModel-2.LlamaDecoderLayer-4.GatedMLP-output.x",
+        "rank0/2.LlamaForCausalLM-1.LlamaModel-2.LlamaDecoderLayer-5.RMSNorm-output.2",
+        "rank0/2.LlamaForCausalLM-1.LlamaModel-3.LlamaDecoderLayer-3.GatedMLP-output.x",
+        "rank0/2.LlamaForCausalLM-1.LlamaModel-3.LlamaDecoderLayer-4.RMSNorm-output.2"},
+       {"model.layers.0.mlp pass 2 rank 0", "model.layers.1.input_layernorm pass 2 rank 0",
+        "model.layers.1.mlp pass 2 rank 0", "model.norm pass 2 rank 0"}},
       {layouts::tensorrt_llm,
        {"rank0/1.LlamaModel-1.Embedding-input.input", "rank0/1.LlamaModel-1.Embedding-output.input",
         "rank0/1.LlamaModel-1.Embedding-output.1",
@@ -145,6 +152,10 @@ const std::vector<Grammar>& grammars() {
         "_model_norm_Mul_output_0_default_rank_0./model/norm/Mul_output_0",
         "_model_norm_Pow_output_0./model/norm/Pow_output_0"},
        {"model.layers.0.mlp.up_proj rank 1", "model.norm rank 0", "/model/norm/Pow_output_0"}},
+      {layouts::onnx_values,  // Several runs of a session.
+       {"iteration_0//model/norm/Mul_output_0", "iteration_1//model/norm/Mul_output_0",
+        "iteration_1//model/norm/Pow_output_0"},
+       {"model.norm", "model.norm pass 1", "/model/norm/Pow_output_0 pass 1"}},
       {layouts::llama_cpp,  // A log has a name as often as it is computed.
        {"Qcur-0", "Qcur-0@1", "Qcur-0@2", "Vcur-0", "Vcur-0@1", "l_out-0"},
        {"layers.0.self_attn.q_proj", "Qcur-0@1", "layers.0.self_attn.q_rope",

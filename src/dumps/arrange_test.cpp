@@ -140,6 +140,19 @@ TEST(Arrange, PassesAreJoinedAlongTheirTokens) {
   EXPECT_EQ(catalog.tensors.size(), 2u);  // Facts are no tensors.
 }
 
+// [tokens, 1, hidden], as Megatron has it; a pass of one token may be either.
+TEST(Arrange, TokensMayStandBeforeABatchOfOne) {
+  const auto of = [](std::string name, const Rows& values) {
+    return Tensor{std::move(name), f32_view({values.size(), 1, 1}, values), ""};
+  };
+  const Catalog catalog = arranged(
+      {of("step_0.model.embed_tokens", {1, 2, 3}), of("step_0.model.layers.0.mlp", {4, 5, 6}),
+       of("step_1.model.embed_tokens", {7}), of("step_1.model.layers.0.mlp", {8})});
+  ASSERT_TRUE(find(catalog, "model.layers.0.mlp"));
+  EXPECT_EQ(values_of(*find(catalog, "model.layers.0.mlp")), (Rows{4, 5, 6, 8}));
+  EXPECT_EQ(catalog.tokens.size(), 4U);
+}
+
 TEST(Arrange, LogitsAreOfTheLastTokenOfEachSequence) {
   const Catalog catalog = arranged({rows("Pass00000.model.embed_tokens", {1, 2, 3}),
                                     rows("Pass00000.model.layers.0.mlp", {1, 2, 3}),

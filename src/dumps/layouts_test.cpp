@@ -80,6 +80,19 @@ const std::vector<Grammar>& grammars() {
        {"layers.3.attn_q pass 2 rank 1",
         "dump_20260823_101201_107919/model.layers.5.self_attn.rotary_emb output 1 rank 0",
         "model.norm rank 0", "x.recompute.chunk=4 rank 0"}},
+      {layouts::sglang_dumper,  // Megatron counts layers from 1.
+       {"step=0___rank=0___dump_index=7___name=mlp_output___layer_number=2.value",
+        "step=0___rank=0___dump_index=3___name=mlp_output___layer_number=1.value",
+        "step=0___rank=0___dump_index=3___name=mlp_output___layer_number=1"
+        ".meta.megatron_parallel_info.tp_size"},
+       {"layers.1.mlp_output rank 0", "layers.0.mlp_output rank 0"}},
+      {layouts::module_hooks,  // A counter of the hooks, in each pass anew.
+       {"step_0/00007_model.embed_tokens", "step_0/00008_model.layers.0.mlp",
+        "step_0/00009_model.layers.0.0", "step_1/00007_model.embed_tokens",
+        "step_1/00008_model.layers.0.mlp", "step_1/00009_model.layers.0.0"},
+       {"model.embed_tokens", "model.layers.0.mlp", "model.layers.0 output 0",
+        "model.embed_tokens pass 1", "model.layers.0.mlp pass 1",
+        "model.layers.0 output 0 pass 1"}},
       {layouts::msprobe,
        {"step1/rank2/dump_tensor_data/Module.model.layers.0.mlp.LlamaMLP.forward.0.output.0",
         "proc4711/Module.model.norm.RMSNorm.forward.0.output.1",

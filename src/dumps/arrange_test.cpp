@@ -57,8 +57,9 @@ TEST(Arrange, HiddenAndResidualAreTheirSum) {
   const Catalog catalog =
       arranged({rows("model.embed_tokens", {1, 1}), rows("model.layers.0.0", {1, 2}),
                 rows("model.layers.0.1", {10, 20})});
-  EXPECT_EQ(names_in(catalog), (Texts{"model.embed_tokens", "model.layers.0.0", "model.layers.0",
-                                      "model.layers.0.1"}));
+  EXPECT_EQ(names_in(catalog),
+            (Texts{"model.embed_tokens", "model.layers.0.0 as model.layers.0.hidden_part",
+                   "model.layers.0", "model.layers.0.1 as model.layers.0.residual_part"}));
   EXPECT_EQ(values_of(*find(catalog, "model.layers.0")), (Rows{11, 22}));
   EXPECT_EQ(catalog.layout, "module-hooks");
 }

@@ -23,7 +23,6 @@
 #include <map>
 #include <set>
 
-#include "base/text.h"
 #include "dumps/grammar.h"
 #include "dumps/pass_names.h"
 #include "naming/naming.h"
@@ -83,8 +82,8 @@ class Names {
     says_output_ = results > 0 && 4 * words >= 3 * results;
     for (const std::string& name : names_) {
       const std::size_t dot = name.rfind('.');
-      if (dot != std::string::npos)
-        parents_ += is_module(name.substr(0, dot), name.substr(dot + 1));
+      parents_ +=
+          dot != std::string::npos && names_.contains(std::string_view(name).substr(0, dot));
     }
   }
 
@@ -129,11 +128,6 @@ class Names {
       layered += read_place(found->rest).layer >= 0;
     }
     return results > 0 && 2 * layered >= results;
-  }
-
-  // Whether a path that has something below it was hooked, and gave a tensor or a tuple.
-  bool is_module(const std::string& path, std::string_view below) const {
-    return names_.contains(path) || (!all_digits(below) && names_.contains(path + ".0"));
   }
 
   bool gives_one(std::string_view path) const {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { BUGGY, browse, dropFiles, finished, folder, REFERENCE, root, safetensors, serve } from './helper.mjs';
+import { BUGGY, browse, data, dropFiles, finished, folder, REFERENCE, root, safetensors, serve } from './helper.mjs';
 
 test('two archives dropped are compared by themselves', async (t) => {
   const { url } = await serve(t);
@@ -47,6 +47,17 @@ test('a broken archive is named with the reason, and can be replaced', async (t)
   await page.getByRole('button', { name: /^Remove/ }).click();
   await dropFiles(page, '[data-slot=a]', [REFERENCE]);
   await page.locator('[data-slot=a] .kv').waitFor();
+});
+
+test('formats are shown as the ends of names that people know', async (t) => {
+  const { url } = await serve(t);
+  const page = await browse(t, url);
+  const listed = await page.locator('.fmts').innerText();
+  for (const text of ['.pt', '.safetensors', '.gguf', '.h5', 'and folders']) assert.ok(listed.includes(text), text);
+  await dropFiles(page, '[data-slot=a]', [data('tests/data/formats/single_tensor.pth')]);
+  await page.locator('[data-slot=a] .kv').waitFor();
+  assert.match(await page.locator('[data-slot=a] .kv').innerText(), /Format\s*\.pth/);
+  assert.doesNotMatch(await page.locator('body').innerText(), /torch-zip|torch-legacy/);
 });
 
 test('an archive against loose files is a mixed session', async (t) => {

@@ -148,19 +148,20 @@ std::vector<Group> groups_of(const Report& report, std::optional<std::size_t> bu
   return groups;
 }
 
-std::string group_text(const Group& group, const Report& report) {
+// `cause`: what the answer gives as the cause, which is not said twice.
+std::string group_text(const Group& group, const Report& report, std::string_view cause) {
   const auto step = [&](std::size_t pair) { return step_text(report.pairs[pair]); };
   const auto short_step = [&](std::size_t pair) {
     const PairRow& row = report.pairs[pair];
     return row.layer && !row.stage.empty() ? step_text(row) : name_of_a(row);
   };
-  if (group.pairs.size() == 1)
-    return step(group.pairs[0]) + ": " + printable(group.text, kLengthMax);
+  const bool same = group.text == cause;
+  const std::string text = same ? "the same cause" : printable(group.text, kLengthMax);
+  if (group.pairs.size() == 1) return step(group.pairs[0]) + ": " + text;
   std::string names;
   for (std::size_t i = 0; i < std::min(kNamesMax, group.pairs.size()); ++i)
     names += (names.empty() ? "" : ", ") + short_step(group.pairs[i]);
-  return fmt::format("{}: {} ({}{})", counted(group.pairs.size(), "tensor"),
-                     printable(group.text, kLengthMax), names,
+  return fmt::format("{}: {} ({}{})", counted(group.pairs.size(), "tensor"), text, names,
                      group.pairs.size() > kNamesMax ? ", …" : "");
 }
 
@@ -185,7 +186,9 @@ std::string also_lines(const Report& report, const Style& style) {
   const bool first = report.steps && report.first_divergence;
   const std::optional<std::size_t> but =
       first ? std::optional(report.first_divergence->pair) : std::nullopt;
-  for (const Group& group : groups_of(report, but)) lines.push_back(group_text(group, report));
+  const Finding* cause = but ? finding_at(report, *but) : nullptr;
+  for (const Group& group : groups_of(report, but))
+    lines.push_back(group_text(group, report, cause ? cause->explanation : std::string_view()));
   return list(first ? "also" : "findings", lines, style);
 }
 

@@ -64,6 +64,13 @@ TEST(AnswerText, TellsFurtherFindingsAfterTheFirst) {
   EXPECT_NE(answer(report).find("also       near: beyond what it reads\n"), std::string::npos);
 }
 
+TEST(AnswerText, DoesNotSayTheCauseTwice) {
+  Report report = sample_report();
+  report.findings = {finding_of(2, "B = 2 × A"), finding_of(1, "B = 2 × A")};
+  EXPECT_NE(answer(report).find("also       near: the same cause\n"), std::string::npos)
+      << answer(report);
+}
+
 TEST(AnswerText, CountsChangedWeightsAndNamesTheLargestChange) {
   const std::string text = answer(weights(3));
   EXPECT_TRUE(text.starts_with(

@@ -73,7 +73,7 @@ test('an archive against loose files is a mixed session', async (t) => {
   await page.getByRole('button', { name: 'Compare', exact: true }).click();
   await finished(page);
   assert.match(await page.locator('.model').nth(1).innerText(), /2 files/);
-  assert.match(await page.locator('.legend').innerText(), /1\s*match[\s\S]*1\s*diverged/);
+  assert.match(await page.locator('.legend').innerText(), /1\s*match[\s\S]*1\s*different/);
 });
 
 test('the demo is one click away, and is there again after a restart', async (t) => {

@@ -31,7 +31,7 @@ function Legend() {
         <span key={kind} title={LABEL[kind]}>
           <Glyph kind={kind} size="s" />
           <b>{count(found[kind])}</b>
-          <span class="lb">{kind === 'nc' ? 'n/a' : LABEL[kind]}</span>
+          <span class="lb">{LABEL[kind]}</span>
         </span>
       ))}
     </div>

@@ -79,7 +79,7 @@ function Cause({ cause }: { cause: Finding }) {
   return (
     <>
       <p class="cause" title={cause.explanation}>
-        <b class="clip">{cause.explanation}</b>
+        <b>{cause.explanation}</b>
         <span class="t3">{sureText(cause)}</span>
       </p>
       <p class="clip t2">{residualText(cause)}</p>

@@ -67,7 +67,8 @@ std::string note_lines(const Report& report, const RenderOptions& options, const
   const auto note = [&](std::string_view text) { out += labelled("note", text, style); };
   if (report.logits)
     for (const auto& [label, text] : logits_lines(*report.logits))
-      out += labelled(label, printable(text, 1000), style);
+      if (label != "cause" || !report.first_divergence)  // Then the answer begins with it.
+        out += labelled(label, printable(text, 1000), style);
   for (const std::string& text : report.notes) note(printable(text, 1000));
   const auto count = [&](auto predicate) {
     return static_cast<uint64_t>(std::ranges::count_if(report.pairs, predicate));
@@ -239,8 +240,8 @@ std::string without_numbers(std::string_view name) {
   return out;
 }
 
-// Of two dumps: the kinds of tensors that one side did not record, on one line.
-std::string kinds_line(const std::vector<Report::Unpaired>& tensors, const Style& style) {
+// Of two dumps: the kinds of tensors that one side did not record.
+std::string kinds_text(const std::vector<Report::Unpaired>& tensors) {
   struct Kind {
     std::string pattern;
     std::string_view first;
@@ -261,8 +262,7 @@ std::string kinds_line(const std::vector<Report::Unpaired>& tensors, const Style
     out += count == 1 ? printable(first)
                       : fmt::format("{} ({})", printable(pattern), human_count(count));
   }
-  if (kinds.size() > kListDefault) out += ", …";
-  return "  " + style(Tone::dim, out) + "\n";
+  return kinds.size() > kListDefault ? out + ", …" : out;
 }
 
 std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::string_view side,
@@ -280,7 +280,7 @@ std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::str
   });
   std::string out = "\n" + style(is_coverage ? Tone::plain : Tone::trouble, title);
   if (is_coverage && !options.verbose && !options.top)
-    return out + " (details: -v)\n" + kinds_line(tensors, style);
+    return out + ": " + style(Tone::dim, kinds_text(tensors) + " (details: -v)") + "\n";
   out += "\n";
   const std::size_t count = shown(tensors.size(), options, kListDefault);
   for (std::size_t i = 0; i < count; ++i) {

@@ -63,7 +63,7 @@ TEST(Text, CountsWhatOneDumpLacksByKind) {
     report.only_a.back().not_dumped = true;
   }
   EXPECT_TRUE(has(renderers::text.render(report, {}),
-                  "only in A  6 tensors (details: -v)\n  layers.#.act (3), rope, fc1, fc2\n"))
+                  "only in A  6 tensors: layers.#.act (3), rope, fc1, fc2 (details: -v)\n"))
       << renderers::text.render(report, {});
   EXPECT_TRUE(has(renderers::text.render(report, {.top = 0}), "  layers.12.act  f32 [4]\n"));
   report.only_a[1].not_dumped = false;  // A difference is listed.

@@ -92,16 +92,18 @@ function Also() {
   const next = state.session.value!.nextDivergences;
   if (next.length === 0) return null;
   return (
-    <p class="clip also">
-      also{' '}
-      {next.slice(0, ALSO_MAX).map((each, i) => (
-        <>
-          {i > 0 && ', '}
-          <button type="button" class="lnk" onClick={() => open(each.pair)}>
-            {placeText(each)}
-          </button>
-        </>
-      ))}{' '}
+    <p class="also">
+      <span class="clip">
+        also{' '}
+        {next.slice(0, ALSO_MAX).map((each, i) => (
+          <>
+            {i > 0 && ', '}
+            <button type="button" class="lnk" onClick={() => open(each.pair)}>
+              {placeText(each)}
+            </button>
+          </>
+        ))}
+      </span>
       <button
         type="button"
         class="btn sm"

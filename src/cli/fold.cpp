@@ -35,7 +35,7 @@ std::size_t indent_of(std::string_view line) {
 void fold_line(std::string_view line, std::size_t width, std::string& out) {
   const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
   const std::size_t indent = indent_of(line);
-  if ((first != 0 && first != kLabelColumns) || columns_of(line) <= width || indent >= width / 2) {
+  if ((first != 0 && first != kLabelColumns) || columns_of(line) <= width || indent >= width) {
     out += line;
     return;
   }

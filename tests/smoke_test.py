@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Runs the program as users do. $TENSORDIFF says where it is."""
 
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import resource
 import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 
 DEMO = pathlib.Path(__file__).resolve().parent.parent / "demo"
@@ -50,6 +53,32 @@ class Smoke(unittest.TestCase):
         self.assertEqual(report["only_a"] + report["only_b"], [])
         first = report["first_divergence"]
         self.assertEqual((first["layer"], first["stage"]), (1, "post_attn"))
+
+    def test_an_answer_fits_a_terminal_and_is_whole_in_a_pipe(self):
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        child = subprocess.Popen([PROGRAM, str(A), str(B), "--color", "never"], stdout=slave,
+                                 env=environment)
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # The other end was closed.
+                break
+            if not part:
+                break
+            shown += part
+        os.close(master)
+        self.assertEqual(child.wait(60), 1)
+        lines = shown.decode().replace("\r\n", "\n").splitlines()
+        self.assertLessEqual(max(map(len, lines)), 80)
+        evidence = next(i for i, line in enumerate(lines) if line.startswith("evidence"))
+        self.assertRegex(lines[evidence + 1], "^ {11}[a-z]")
+        piped = tensordiff(A, B, env=environment).stdout.splitlines()
+        whole = next(line for line in piped if line.startswith("evidence"))
+        self.assertGreater(len(whole), 80)
 
     def test_every_tensor_appears_exactly_once(self):
         report = json.loads(tensordiff(A, B, "-o", "report").stdout)

@@ -48,9 +48,9 @@ TEST(OneComparison, RefusesInputsThatMakeNoSense) {
   EXPECT_EQ(fault({"a", ""}), "an input is an empty name; is a variable of your script unset?");
   EXPECT_EQ(fault({"a", "b", "c"}), "needs two inputs, has 3");
   EXPECT_EQ(fault({"m-1-of-3.pt", "m-2-of-3.pt", "m-3-of-3.pt"}),
-            "needs two inputs, has 3: shards of one model; pass its folder or its index instead");
+            "these 3 files are shards of one model; pass its folder or its index instead");
   EXPECT_EQ(fault({"m-1-of-2.pt", "m-2-of-2.pt"}),
-            "needs two inputs, has 2: shards of one model; pass its folder or its index instead");
+            "these 2 files are shards of one model; pass its folder or its index instead");
   EXPECT_EQ(fault({"a/m-1-of-2.pt", "b/m-1-of-2.pt"}), "");
   EXPECT_EQ(fault({"a/m-1-of-2.pt", "a/m-1-of-2.pt"}), "");
   EXPECT_TRUE(fault({"a"}).starts_with("needs two inputs, has one; --single"));

@@ -1,5 +1,7 @@
 #include "cli/comparing.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
@@ -9,6 +11,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/fold.h"
 #include "cli/terminal.h"
 #include "pipeline.h"
 
@@ -96,7 +99,9 @@ int show_report(const Report& report, const Settings& settings) {
   options.color = wants_color(settings);
   options.width = output_width();
   const bool shown = !settings.quiet || !settings.out.empty();
-  const std::string text = shown ? renderer_of(settings).render(report, options) : "";
+  std::string text = shown ? renderer_of(settings).render(report, options) : "";
+  if (&renderer_of(settings) == &renderers::text && settings.out.empty() && isatty(STDOUT_FILENO))
+    text = folded(text, options.width);
   if (const Result<void> written = deliver(text, settings); !written.ok())
     return fail(written.error());
   return exit_status(report, settings);
@@ -121,9 +126,11 @@ Result<void> check_inputs(const Settings& settings, const std::vector<std::strin
     return Error(
         "needs two inputs, has one; --single compares the tensors of one input with each other, "
         "'tensordiff show' lists them");
-  if (!settings.single && (inputs.size() != 2 || are_shards(inputs)))
-    return Error("needs two inputs, has {}{}", inputs.size(),
-                 are_shards(inputs) ? kShardsOfOne : "");
+  if (!settings.single && are_shards(inputs))
+    return Error("these {} files are shards of one model; pass its folder or its index instead",
+                 inputs.size());
+  if (!settings.single && inputs.size() != 2)
+    return Error("needs two inputs, has {}", inputs.size());
   for (const std::string& input : inputs)
     if (const std::string meant = nearest_file(input); !meant.empty())
       return Error("no file named '{}'; did you mean '{}'?", printable(input), printable(meant));

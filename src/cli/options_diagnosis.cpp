@@ -44,8 +44,7 @@ constexpr Option kOptions[] = {
        settings.request.weights = path;
        return {};
      }},
-    {"--config", "FILE", "config.json of the model: heads, RoPE, epsilon …",
-     apply_config},
+    {"--config", "FILE", "config.json of the model: heads, RoPE, epsilon …", apply_config},
 };
 
 }  // namespace

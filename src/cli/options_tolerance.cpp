@@ -33,8 +33,7 @@ constexpr Option kOptions[] = {
        settings.request.compare.rtol = TRY(parse_tolerance(text));
        return {};
      }},
-    {"--tolerance-file", "FILE", "tolerances and limits by name pattern, in YAML",
-     apply_file},
+    {"--tolerance-file", "FILE", "tolerances and limits by name pattern, in YAML", apply_file},
     {"--noise", "RUN", "a second reference run, to measure noise",
      [](Settings& settings, std::string_view path) -> Result<void> {
        settings.request.noise = path;

@@ -56,9 +56,13 @@ std::string class_lines(const RunsComparison& runs) {
 std::string split_line(const RunsComparison& runs) {
   if (!runs.first_split) return "";
   const RunsTensor& tensor = runs.tensors[*runs.first_split];
-  return fmt::format(
-      "first split {}: {} different results; all {} tensors before it are the same\n",
-      printable(tensor.name), tensor.distinct, *runs.first_split);
+  const std::size_t before = *runs.first_split;
+  const std::string rest =
+      before == 0   ? "it is the first tensor"
+      : before == 1 ? "the tensor before it is the same"
+                    : fmt::format("all {} tensors before it are the same", human_count(before));
+  return fmt::format("first split {}: {} different results; {}\n", printable(tensor.name),
+                     tensor.distinct, rest);
 }
 
 std::string table_of(const RunsComparison& runs, const Settings& settings) {

@@ -180,7 +180,7 @@ std::string show_json(const Catalog& catalog, const Catalog& dump,
 }
 
 int run(const Settings& settings, const std::vector<std::string>& inputs) {
-  if (inputs.empty() || inputs.size() > 2)
+  if (inputs.empty() || inputs.size() > 2 || are_shards(inputs))
     return fail(Error("show needs a file and, optionally, the name of a tensor in it{}",
                       are_shards(inputs) ? kShardsOfOne : ""));
   const bool one = inputs.size() == 2;

@@ -251,9 +251,9 @@ class Exchange {
     for (const auto& [kind, members] : groups_) repair(kind, members);
     if (changed_ > 0)
       matching_.notes.push_back(fmt::format(
-          "{} {} the values of another layer than {} says: paired by number, not by value",
+          "{} {} the values of another layer than {}: paired by number, not by value",
           human_count(changed_), changed_ == 1 ? "tensor holds" : "tensors hold",
-          changed_ == 1 ? "its number" : "their numbers"));
+          changed_ == 1 ? "its number says" : "their numbers say"));
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "report/divergence_text.h"
@@ -89,14 +90,6 @@ std::string place_text(const Report& report) {
   return "first divergence: " + step_text(report.pairs[report.first_divergence->pair]);
 }
 
-// "99 %", "99.9 %": what is not certain is never rounded up to it.
-std::string confidence_text(double confidence) {
-  const double percent = 100 * confidence;
-  if (confidence >= 1) return "100 %";
-  if (percent > 99) return fmt::format("{:.1f} %", std::floor(percent * 10) / 10);
-  return fmt::format("{:.0f} %", percent);
-}
-
 // The confidence stands at the right edge of a terminal where there is room.
 std::string cause_line(const Finding& finding, const Style& style, std::size_t width) {
   const std::string text = printable(finding.explanation, kLengthMax);
@@ -107,61 +100,95 @@ std::string cause_line(const Finding& finding, const Style& style, std::size_t w
   return labelled("cause", text + std::string(gap, ' ') + style(Tone::dim, confidence), style);
 }
 
+constexpr std::string_view kError = "relative error ";
+constexpr double kSameError = 0.05;  // Two ways to measure one error differ by less.
+
+bool is_nearly(const std::string& number, double wanted) {
+  return std::abs(std::strtod(number.c_str(), nullptr) - wanted) <= kSameError * std::abs(wanted);
+}
+
 std::string evidence_line(const Divergence& first, const Finding* finding, const Style& style) {
   std::string text = printable(first.explanation, kLengthMax);
   if (finding && finding->residual_before && finding->residual_after &&
       *finding->residual_before != *finding->residual_after) {
-    const std::string error = "relative error " + short_number(*finding->residual_before);
+    const double before = *finding->residual_before;
+    const std::string error = std::string(kError) + short_number(before);
     const std::string undone =
         fmt::format(" → {} with this cause undone", short_number(*finding->residual_after));
-    // The explanation often has the same error already, and it is said once.
-    if (const std::size_t at = text.find(error + ";"); at != std::string::npos)
-      text.insert(at + error.size(), undone);
+    // The explanation often has the same error already, but for rounding, and it is said once.
+    const std::size_t at = text.find(kError);
+    const std::size_t end = std::min(text.find(';', at), text.size());
+    if (at != std::string::npos && is_nearly(text.substr(at + kError.size(), end - at), before))
+      text.replace(at, end - at, error + undone);
     else
       text += (text.empty() ? "" : "; ") + error + undone;
   }
   return text.empty() ? "" : labelled("evidence", text, style);
 }
 
-// What is said alike of several pairs is said once; so are blocks in one order, along any axis.
+// What is said alike of several pairs is said once; so are blocks in one order, along any axis, and
+// tensors that hold the values of others.
 struct Group {
   std::string text;
   std::string blocks;
   std::vector<std::size_t> pairs;
+  std::vector<std::string> values_of;  // For each pair, the tensor whose values it holds.
 };
+
+constexpr std::string_view kOtherTensor = "B is another tensor of A";
+
+// "'h.1.attn'" of "B is another tensor of A: 'h.1.attn'"; empty for any other finding.
+std::string other_tensor(const Finding& finding) {
+  const std::string_view text = finding.explanation;
+  const bool is_one = finding.code == "other_tensor" && text.starts_with(kOtherTensor) &&
+                      text.substr(kOtherTensor.size()).starts_with(": '");
+  return is_one ? std::string(text.substr(kOtherTensor.size() + 2)) : "";
+}
 
 std::vector<Group> groups_of(const Report& report, std::optional<std::size_t> but) {
   std::vector<Group> groups;
   for (const Finding& finding : report.findings) {
     if (but && finding.pair == *but) continue;
     const std::string blocks = block_order_text(finding);
+    const std::string other = other_tensor(finding);
     const auto same = std::ranges::find_if(groups, [&](const Group& group) {
-      return group.text == finding.explanation || (!blocks.empty() && group.blocks == blocks);
+      return group.text == finding.explanation || (!blocks.empty() && group.blocks == blocks) ||
+             (!other.empty() && !group.values_of.empty());
     });
     if (same == groups.end()) {
-      groups.push_back({finding.explanation, blocks, {finding.pair}});
+      groups.push_back({finding.explanation, blocks, {finding.pair}, {}});
+      if (!other.empty()) groups.back().values_of.push_back(other);
       continue;
     }
-    if (same->text != finding.explanation) same->text = blocks;
-    if (same->pairs.back() != finding.pair) same->pairs.push_back(finding.pair);
+    if (same->text != finding.explanation) same->text = other.empty() ? blocks : kOtherTensor;
+    if (same->pairs.back() == finding.pair) continue;
+    same->pairs.push_back(finding.pair);
+    if (!other.empty()) same->values_of.push_back(other);
   }
   return groups;
 }
 
-std::string group_text(const Group& group, const Report& report) {
+// `cause`: what the answer gives as the cause, which is not said twice.
+std::string group_text(const Group& group, const Report& report, std::string_view cause) {
   const auto step = [&](std::size_t pair) { return step_text(report.pairs[pair]); };
   const auto short_step = [&](std::size_t pair) {
     const PairRow& row = report.pairs[pair];
     return row.layer && !row.stage.empty() ? step_text(row) : name_of_a(row);
   };
-  if (group.pairs.size() == 1)
-    return step(group.pairs[0]) + ": " + printable(group.text, kLengthMax);
-  std::string names;
-  for (std::size_t i = 0; i < std::min(kNamesMax, group.pairs.size()); ++i)
-    names += (names.empty() ? "" : ", ") + short_step(group.pairs[i]);
-  return fmt::format("{}: {} ({}{})", counted(group.pairs.size(), "tensor"),
-                     printable(group.text, kLengthMax), names,
-                     group.pairs.size() > kNamesMax ? ", …" : "");
+  const bool same = group.text == cause;
+  const std::string text = same ? "the same cause" : printable(group.text, kLengthMax);
+  if (group.pairs.size() == 1) return step(group.pairs[0]) + ": " + text;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(kNamesMax, group.pairs.size()); ++i) {
+    names.push_back(short_step(group.pairs[i]));
+    if (i < group.values_of.size()) names[i] += " is " + printable(group.values_of[i]);
+  }
+  if (group.pairs.size() > kNamesMax) names.emplace_back("…");
+  // "layer 1, query" has a comma of its own.
+  const bool commas = std::ranges::any_of(
+      names, [](const std::string& name) { return name.find(',') != std::string::npos; });
+  return fmt::format("{}: {} ({})", counted(group.pairs.size(), "tensor"), text,
+                     fmt::join(names, commas ? "; " : ", "));
 }
 
 std::string list(std::string_view label, const std::vector<std::string>& lines,
@@ -185,7 +212,9 @@ std::string also_lines(const Report& report, const Style& style) {
   const bool first = report.steps && report.first_divergence;
   const std::optional<std::size_t> but =
       first ? std::optional(report.first_divergence->pair) : std::nullopt;
-  for (const Group& group : groups_of(report, but)) lines.push_back(group_text(group, report));
+  const Finding* cause = but ? finding_at(report, *but) : nullptr;
+  for (const Group& group : groups_of(report, but))
+    lines.push_back(group_text(group, report, cause ? cause->explanation : std::string_view()));
   return list(first ? "also" : "findings", lines, style);
 }
 

@@ -64,6 +64,13 @@ TEST(AnswerText, TellsFurtherFindingsAfterTheFirst) {
   EXPECT_NE(answer(report).find("also       near: beyond what it reads\n"), std::string::npos);
 }
 
+TEST(AnswerText, DoesNotSayTheCauseTwice) {
+  Report report = sample_report();
+  report.findings = {finding_of(2, "B = 2 × A"), finding_of(1, "B = 2 × A")};
+  EXPECT_NE(answer(report).find("also       near: the same cause\n"), std::string::npos)
+      << answer(report);
+}
+
 TEST(AnswerText, CountsChangedWeightsAndNamesTheLargestChange) {
   const std::string text = answer(weights(3));
   EXPECT_TRUE(text.starts_with(
@@ -79,6 +86,33 @@ TEST(AnswerText, SaysOnceWhatIsTrueOfManyTensors) {
   Report report = weights(5);
   for (std::size_t i = 0; i < 5; ++i) report.findings.push_back(finding_of(i, "B = A + 0.001"));
   EXPECT_NE(answer(report).find("findings   5 tensors: B = A + 0.001 (w0, w1, w2, …)\n"),
+            std::string::npos)
+      << answer(report);
+}
+
+TEST(AnswerText, SaysOnceThatTensorsHoldTheValuesOfOthers) {
+  Report report = weights(2);
+  report.findings = {finding_of(0, "B is another tensor of A: 'w1'"),
+                     finding_of(1, "B is another tensor of A: 'w0'")};
+  for (Finding& finding : report.findings) finding.code = "other_tensor";
+  EXPECT_NE(answer(report).find(
+                "findings   2 tensors: B is another tensor of A (w0 is 'w1', w1 is 'w0')\n"),
+            std::string::npos)
+      << answer(report);
+  report.findings.pop_back();
+  EXPECT_NE(answer(report).find("findings   w0: B is another tensor of A: 'w1'\n"),
+            std::string::npos);
+}
+
+TEST(AnswerText, SaysAnErrorOnce) {
+  Report report = sample_report();
+  report.first_divergence->explanation = "its inputs agree; relative error 0.00183; more";
+  Finding finding = finding_of(2, "x");
+  finding.residual_before = 0.00184;
+  finding.residual_after = 1e-7;
+  report.findings = {finding};
+  EXPECT_NE(answer(report).find("evidence   its inputs agree; relative error 0.00184 → 1e-07 with "
+                                "this cause undone; more\n"),
             std::string::npos)
       << answer(report);
 }

@@ -86,7 +86,7 @@ std::vector<std::string> evidence(const Report& report, const PairRow& row) {
   std::vector<std::string> facts = {"pair: " + names_of(row)};
   if (const Finding* finding = finding_at(report, row.index)) {
     facts.push_back(fmt::format("diagnosis: {}, confidence {}", finding->code,
-                                short_number(finding->confidence)));
+                                confidence_text(finding->confidence)));
     std::string parameters;
     for (const Parameter& parameter : finding->parameters)
       parameters += (parameters.empty() ? "" : ", ") + parameter_text(parameter);
@@ -150,7 +150,7 @@ void add_divergences(const Report& report, doc::Document& document) {
       rest.rows.push_back({{names_of(report.pairs[finding.pair]), Look::plain, true},
                            {finding.code, Look::plain, true},
                            {cause_of(finding)},
-                           {short_number(finding.confidence)}});
+                           {confidence_text(finding.confidence)}});
   if (!rest.rows.empty()) document.blocks.emplace_back(std::move(rest));
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "report/answer_text.h"
@@ -47,6 +48,13 @@ std::string cause_of(const Finding& finding) {
 std::string cause_at(const Report& report, std::size_t pair) {
   const Finding* finding = finding_at(report, pair);
   return finding ? cause_of(*finding) : printable(message_of(report.pairs[pair]), kLengthMax);
+}
+
+std::string confidence_text(double confidence) {
+  const double percent = 100 * confidence;
+  if (confidence >= 1) return "100 %";
+  if (percent > 99) return fmt::format("{:.1f} %", std::floor(percent * 10) / 10);
+  return fmt::format("{:.0f} %", percent);
 }
 
 std::string capitalised(std::string text) {

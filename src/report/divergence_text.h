@@ -22,10 +22,13 @@ std::string place_of(const PairRow& row);
 // The first finding about a pair; nullptr for none.
 const Finding* finding_at(const Report& report, std::size_t pair);
 
-// "b = 0.125 × a; residual 0.875 → 2e-07"
+// "B = 0.125 × A; residual 0.875 → 2e-07"
 std::string cause_of(const Finding& finding);
 // That of what was found there, or else what is said of the pair; may be empty.
 std::string cause_at(const Report& report, std::size_t pair);
+
+// "91 %", "99.9 %": what is not certain is never rounded up to it.
+std::string confidence_text(double confidence);
 
 std::string capitalised(std::string text);
 

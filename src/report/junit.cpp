@@ -32,7 +32,7 @@ std::string details(const Report& report, const PairRow& row) {
   for (const Finding& finding : report.findings)
     if (finding.pair == row.index)
       out += fmt::format("{}: {} (confidence {})\n", finding.code, cause_of(finding),
-                         short_number(finding.confidence));
+                         confidence_text(finding.confidence));
   for (const std::string& remark : remarks(row)) out += remark + "\n";
   out += fmt::format("max_abs {}, rel_l2 {}, cosine {}, atol {}, rtol {}\n",
                      number_or_dash(diff.max_abs), number_or_dash(diff.rel_l2),

@@ -24,7 +24,7 @@ TEST(Junit, IsACaseForEachPairAndLeftover) {
         "<property name=\"verdict\" value=\"trouble\"/>",
         "<testcase classname=\"tensors\" name=\"same\"/>",
         "<testcase classname=\"layer 1\" name=\"off\">\n      <failure message=\"B = 2 × A\">First "
-        "divergence: its inputs agree; its output does not\nscale: B = 2 × A (confidence 0.99)",
+        "divergence: its inputs agree; its output does not\nscale: B = 2 × A (confidence 99 %)",
         "<error message=\"B: deflate stream ends early\"></error>",
         "<skipped message=\"the other side lacks this layer\"></skipped>",
         "<testcase classname=\"only in B\" name=\"new\">\n      <failure"})

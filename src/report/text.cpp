@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "report/analyses.h"
@@ -66,7 +67,8 @@ std::string note_lines(const Report& report, const RenderOptions& options, const
   const auto note = [&](std::string_view text) { out += labelled("note", text, style); };
   if (report.logits)
     for (const auto& [label, text] : logits_lines(*report.logits))
-      out += labelled(label, printable(text, 1000), style);
+      if (label != "cause" || !report.first_divergence)  // Then the answer begins with it.
+        out += labelled(label, printable(text, 1000), style);
   for (const std::string& text : report.notes) note(printable(text, 1000));
   const auto count = [&](auto predicate) {
     return static_cast<uint64_t>(std::ranges::count_if(report.pairs, predicate));
@@ -221,6 +223,48 @@ std::string nearest_text(const Report::Unpaired& tensor) {
                      tensor.why.empty() ? "" : ": ", tensor.why);
 }
 
+// "model.layers.3.mlp" -> "model.layers.#.mlp": numbers that are a part of their own.
+std::string without_numbers(std::string_view name) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_letter = [](char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; };
+  std::string out;
+  for (std::size_t i = 0; i < name.size();) {
+    std::size_t end = i;
+    while (end < name.size() && is_digit(name[end])) ++end;
+    const bool is_part = end > i && (i == 0 || !is_letter(name[i - 1])) &&
+                         (end == name.size() || !is_letter(name[end]));
+    if (end == i) end = i + 1;
+    out += is_part ? "#" : name.substr(i, end - i);
+    i = end;
+  }
+  return out;
+}
+
+// Of two dumps: the kinds of tensors that one side did not record.
+std::string kinds_text(const std::vector<Report::Unpaired>& tensors) {
+  struct Kind {
+    std::string pattern;
+    std::string_view first;
+    std::size_t count = 0;
+  };
+  std::vector<Kind> kinds;
+  std::unordered_map<std::string, std::size_t> known;
+  for (const Report::Unpaired& tensor : tensors) {
+    std::string pattern = without_numbers(tensor.id.name);
+    const auto [at, added] = known.emplace(pattern, kinds.size());
+    if (added) kinds.push_back({std::move(pattern), tensor.id.name});
+    ++kinds[at->second].count;
+  }
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kinds.size(), kListDefault); ++i) {
+    const auto& [pattern, first, count] = kinds[i];
+    out += i == 0 ? "" : ", ";
+    out += count == 1 ? printable(first)
+                      : fmt::format("{} ({})", printable(pattern), human_count(count));
+  }
+  return kinds.size() > kListDefault ? out + ", …" : out;
+}
+
 std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::string_view side,
                           const RenderOptions& options, const Style& style) {
   if (tensors.empty() || !options.show_unpaired) return "";
@@ -231,7 +275,13 @@ std::string unpaired_list(const std::vector<Report::Unpaired>& tensors, std::str
   if (absent > 0)
     title += fmt::format(", {} in layers that the other side lacks",
                          absent == tensors.size() ? "all" : human_count(absent));
-  std::string out = "\n" + style(Tone::trouble, title) + "\n";
+  const bool is_coverage = std::ranges::none_of(tensors, [](const Report::Unpaired& tensor) {
+    return tensor.is_difference() || !tensor.id.fault.empty();
+  });
+  std::string out = "\n" + style(is_coverage ? Tone::plain : Tone::trouble, title);
+  if (is_coverage && !options.verbose && !options.top)
+    return out + ": " + style(Tone::dim, kinds_text(tensors) + " (details: -v)") + "\n";
+  out += "\n";
   const std::size_t count = shown(tensors.size(), options, kListDefault);
   for (std::size_t i = 0; i < count; ++i) {
     const TensorId& tensor = tensors[i].id;

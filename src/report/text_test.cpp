@@ -45,11 +45,29 @@ TEST(Text, NeverHidesWhatFailedOrWasLeftOver) {
 TEST(Text, TellsLayersThatTheOtherSideLacks) {
   Report report = sample_report();
   report.only_a[0].layer_absent = true;
-  EXPECT_TRUE(has(renderers::text.render(report, {}),
-                  "only in A  1 tensor, all in layers that the other side lacks\n"));
+  EXPECT_TRUE(
+      has(renderers::text.render(report, {.verbose = true}),
+          "only in A  1 tensor, all in layers that the other side lacks\n  gone  f32 [4]\n"));
   report.only_a.push_back(report.only_b[0]);
   EXPECT_TRUE(has(renderers::text.render(report, {}),
                   "only in A  2 tensors, 1 in layers that the other side lacks\n"));
+}
+
+TEST(Text, CountsWhatOneDumpLacksByKind) {
+  Report report = sample_report();
+  const Report::Unpaired one = report.only_a[0];
+  report.only_a.clear();
+  for (const char* name : {"layers.0.act", "rope", "layers.1.act", "layers.12.act", "fc1", "fc2"}) {
+    report.only_a.push_back(one);
+    report.only_a.back().id.name = name;
+    report.only_a.back().not_dumped = true;
+  }
+  EXPECT_TRUE(has(renderers::text.render(report, {}),
+                  "only in A  6 tensors: layers.#.act (3), rope, fc1, fc2 (details: -v)\n"))
+      << renderers::text.render(report, {});
+  EXPECT_TRUE(has(renderers::text.render(report, {.top = 0}), "  layers.12.act  f32 [4]\n"));
+  report.only_a[1].not_dumped = false;  // A difference is listed.
+  EXPECT_TRUE(has(renderers::text.render(report, {}), "  layers.12.act  f32 [4]\n"));
 }
 
 TEST(Text, ShowsTheWorstFirstAndSaysHowManyMoreThereAre) {

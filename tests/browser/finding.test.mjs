@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { axe, BUGGY, browse, finished, folder, metric, REFERENCE, report, safetensors, serve } from './helper.mjs';
+import { axe, BUGGY, browse, data, finished, folder, metric, REFERENCE, report, safetensors, serve } from './helper.mjs';
 
 /** Numbers without a pattern, the same in every run. */
 function noise(seed) {
@@ -49,6 +49,16 @@ test('the cause is the headline, with its confidence, what it leaves, and values
   [found.a, found.model, found.b].forEach((values, i) => shown[i].slice(1).forEach((text, k) =>
     assert.ok(Math.abs(Number(text.replace('−', '-')) - values[k]) < 1e-3 * Math.abs(values[k]), `${text} is not ${values[k]}`)));
   assert.match(await finding.locator('caption').textContent(), new RegExp(`\\[${found.at.join(', ')}\\]`));
+});
+
+test('a long cause is not cut', async (t) => {
+  const { url } = await serve(t, [data('tests/data/howto/llama_hooks.pt'), data('tests/data/howto/tp2_missing_reduce')]);
+  const page = await browse(t, url);
+  await finished(page);
+  const cause = page.locator('.verdict .cause b');
+  await cause.waitFor();
+  assert.match(await cause.innerText(), /the sum over ranks is missing$/);
+  assert.ok(await cause.evaluate((each) => each.scrollHeight <= each.clientHeight + 1 && each.scrollWidth <= each.clientWidth + 1));
 });
 
 test('a finding is applied: |Δ|, values and metrics are those of T(A), and the address keeps it', async (t) => {
@@ -108,7 +118,7 @@ test('all divergences have a flag and a line; the export tells the same', async 
   ]);
   const html = await (await import('node:fs/promises')).readFile(await download.path(), 'utf8');
   for (const text of ['B = 1.01 × A', 'B = 0.125 × A', 'post_attn']) assert.ok(html.includes(text), text);
-  assert.match(html, /confidence 0\.\d\d/);
+  assert.match(html, /confidence \d\d(\.\d)? %/);
 });
 
 test('it opens at the worst element of the culprit', async (t) => {

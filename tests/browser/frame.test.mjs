@@ -176,9 +176,27 @@ test('a fused tensor shows which part is which', async (t) => {
   await page.waitForFunction(() => document.querySelector('.det h2')?.textContent.includes('v_proj'));
 });
 
+/** The Python that the page copies for the open pair, run: max |Δ| as it prints it, and as the page does. */
+async function runCopied(page, python, folderOf) {
+  await page.keyboard.press('m');
+  await page.keyboard.press('Shift+Y');
+  await page.locator('.banner', { hasText: 'Copied Python' }).waitFor();
+  const file = path.join(folderOf, 'snippet.py');
+  writeFileSync(file, await page.evaluate(() => navigator.clipboard.readText()));
+  const run = spawnSync(python, [file], { encoding: 'utf8' });
+  assert.equal(run.status, 0, run.stderr);
+  const largest = Number(/max \|b - a\|: (\S+)/.exec(run.stdout)[1]);
+  const shown = Number((await metric(page, 'max |Δ|')).match(/[\d.]+/)[0]);
+  assert.ok(Math.abs(largest - shown) < 1e-2 * shown, `${largest} and ${shown}`);
+}
+
+const pythonWith = (module) =>
+  ['python3', '/usr/bin/python3', process.env.PYTHON ?? ''].find(
+    (each) => each && spawnSync(each, ['-c', `import ${module}`]).status === 0,
+  );
+
 test('the copied Python loads both sides and gives the number of the page', async (t) => {
-  const python = ['python3', '/usr/bin/python3', process.env.PYTHON ?? ''].find((each) =>
-    each && spawnSync(each, ['-c', 'import numpy']).status === 0);
+  const python = pythonWith('numpy');
   assert.ok(python, 'a Python with NumPy');
   const values = Array.from({ length: 24 }, (_, i) => Math.cos(i));
   const turned = values.map((_, i) => values[(i % 6) * 4 + Math.floor(i / 6)]);
@@ -187,15 +205,16 @@ test('the copied Python loads both sides and gives the number of the page', asyn
   const page = await browse(t, url);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await finished(page);
-  await page.keyboard.press('m');
-  await page.keyboard.press('Shift+Y');
-  await page.locator('.banner', { hasText: 'Copied Python' }).waitFor();
-  const code = await page.evaluate(() => navigator.clipboard.readText());
-  const file = path.join(path.dirname(a), 'snippet.py');
-  writeFileSync(file, code);
-  const run = spawnSync(python, [file], { encoding: 'utf8' });
-  assert.equal(run.status, 0, run.stderr);
-  const largest = Number(/max \|b - a\|: (\S+)/.exec(run.stdout)[1]);
-  const shown = Number((await metric(page, 'max |Δ|')).match(/[\d.]+/)[0]);
-  assert.ok(Math.abs(largest - shown) < 1e-3 * shown, `${largest} and ${shown}`);
+  await runCopied(page, python, path.dirname(a));
+});
+
+test('the copied Python loads torch files in archives', async (t) => {
+  const python = pythonWith('torch');
+  if (!python) return t.skip('no torch here');
+  const { url } = await serve(t, [REFERENCE, BUGGY]);
+  const page = await browse(t, url);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await finished(page);
+  await page.waitForFunction(() => document.querySelector('.det h2')?.textContent.includes('1_post_attn'));
+  await runCopied(page, python, folder(t));
 });

@@ -86,6 +86,13 @@ const slowly = async (route) => {
   await route.fallback().catch(() => {}); // The page may be gone.
 };
 
+/** PAGE=web/dist: the page of that folder in place of the one in the program, which is not built anew. */
+const PAGE = process.env.PAGE;
+const servePage = (route) => {
+  const { pathname } = new URL(route.request().url());
+  return route.fulfill({ path: path.resolve(PAGE, pathname === '/' ? 'index.html' : `.${pathname}`) });
+};
+
 // One browser for a file of tests, on a profile of its own; each test has a context of its own.
 let browser;
 after(() => browser?.then((one) => one.close()));
@@ -106,6 +113,7 @@ export async function browse(t, url, { size = [1440, 900], theme = 'light', allo
     if (message.type() === 'error') complaints.push(message.text());
   });
   later(t, () => assert.deepEqual(complaints.filter((text) => !allow.some((each) => text.includes(each))), []));
+  if (PAGE) await page.route(/^[^#?]*\/(assets\/[^?#]*)?([?#].*)?$/, servePage);
   await before?.(page);
   if (SLOW > 0) await page.route('**/api/**', slowly);
   await page.goto(url);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { BUGGY, browse, dropFiles, finished, folder, REFERENCE, root, safetensors, serve } from './helper.mjs';
+import { BUGGY, browse, data, dropFiles, finished, folder, REFERENCE, root, safetensors, serve } from './helper.mjs';
 
 test('two archives dropped are compared by themselves', async (t) => {
   const { url } = await serve(t);
@@ -49,6 +49,17 @@ test('a broken archive is named with the reason, and can be replaced', async (t)
   await page.locator('[data-slot=a] .kv').waitFor();
 });
 
+test('formats are shown as the ends of names that people know', async (t) => {
+  const { url } = await serve(t);
+  const page = await browse(t, url);
+  const listed = await page.locator('.fmts').innerText();
+  for (const text of ['.pt', '.safetensors', '.gguf', '.h5', 'and folders']) assert.ok(listed.includes(text), text);
+  await dropFiles(page, '[data-slot=a]', [data('tests/data/formats/single_tensor.pth')]);
+  await page.locator('[data-slot=a] .kv').waitFor();
+  assert.match(await page.locator('[data-slot=a] .kv').innerText(), /Format\s*\.pth/);
+  assert.doesNotMatch(await page.locator('body').innerText(), /torch-zip|torch-legacy/);
+});
+
 test('an archive against loose files is a mixed session', async (t) => {
   const { url } = await serve(t);
   const page = await browse(t, url);
@@ -62,7 +73,7 @@ test('an archive against loose files is a mixed session', async (t) => {
   await page.getByRole('button', { name: 'Compare', exact: true }).click();
   await finished(page);
   assert.match(await page.locator('.model').nth(1).innerText(), /2 files/);
-  assert.match(await page.locator('.legend').innerText(), /1\s*match[\s\S]*1\s*diverged/);
+  assert.match(await page.locator('.legend').innerText(), /1\s*match[\s\S]*1\s*different/);
 });
 
 test('the demo is one click away, and is there again after a restart', async (t) => {

@@ -3,6 +3,7 @@ import { type Signal, useComputed, useSignal } from '@preact/signals';
 import { useMemo, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
 import { sig, times } from '../fmt/number';
+import { culprit } from '../store/culprit';
 import { open } from '../store/deeds';
 import type { PairStore } from '../store/pairs';
 import * as state from '../store/state';
@@ -173,14 +174,14 @@ export function ErrorChart() {
     return pointsOf(state.store.value, metric.value);
   });
   const store = state.store.value;
-  const first = state.session.value?.firstDivergence;
-  const flag = first ? points.value.findIndex((p) => store.id(p.row) === first.pair) : -1;
+  const row = state.session.value ? culprit(state.session.value, store) : -1;
+  const flag = row >= 0 ? points.value.findIndex((p) => p.row === row) : -1;
+  // Weights have no first one.
+  const what = state.session.value?.steps ? 'First divergence' : 'Largest change';
   const flagText = (width: number) => {
     const point = points.value[flag];
     const size = metric.value === 'ratio' ? times(point.value) : sig(point.value, 3);
-    return width > 760
-      ? `First divergence: ${store.name(point.row)}, ${size}`
-      : `First divergence, ${size}`;
+    return width > 760 ? `${what}: ${store.name(point.row)}, ${size}` : `${what}, ${size}`;
   };
   const pennants = pennantsOf(store, points.value);
   const drawing = { points: points.value, metric: metric.value, flag, pennants, flagText };

@@ -55,8 +55,8 @@ function mapSize() {
 export const COMMANDS: Command[] = [
   { key: 'J', text: 'Next pair', run: () => walk(1, false) },
   { key: 'K', text: 'Previous pair', run: () => walk(-1, false) },
-  { key: 'Shift+J', text: 'Next diverged pair', run: () => walk(1, true) },
-  { key: 'Shift+K', text: 'Previous diverged pair', run: () => walk(-1, true) },
+  { key: 'Shift+J', text: 'Next pair that differs', run: () => walk(1, true) },
+  { key: 'Shift+K', text: 'Previous pair that differs', run: () => walk(-1, true) },
   { key: 'E', text: 'Expand group', run: () => closeFocused(false) },
   { key: 'C', text: 'Collapse group', run: () => closeFocused(true) },
   { key: 'Shift+E', text: 'Expand all groups', run: expandAll },

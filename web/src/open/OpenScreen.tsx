@@ -65,7 +65,10 @@ function Formats() {
   const formats = state.health.value?.formats ?? [];
   if (formats.length === 0) return null;
   return (
-    <span class="t3 fmts" title={formats.map((each) => `${each.name}: ${each.summary}`).join('\n')}>
+    <span
+      class="t3 fmts"
+      title={formats.map((each) => `${each.extensions || each.name}: ${each.summary}`).join('\n')}
+    >
       {[...new Set(formats.flatMap((each) => each.extensions.split(' ').filter(Boolean)))].join(
         ' ',
       )}{' '}

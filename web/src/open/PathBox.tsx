@@ -31,9 +31,7 @@ function Entries({ id, list, chosen, onTake }: EntriesProps) {
         >
           <Icon name={entry.kind} size="s" />
           <span class="nm clip m">{list!.dir ? entry.name : entry.path}</span>
-          <span class="t3">
-            {entry.kind === 'file' ? `${entry.format ?? ''} ${bytes(entry.bytes)}` : ''}
-          </span>
+          <span class="t3">{entry.kind === 'file' ? bytes(entry.bytes) : ''}</span>
         </li>
       ))}
     </ul>

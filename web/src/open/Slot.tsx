@@ -5,13 +5,14 @@ import { bytes, count, duration } from '../fmt/number';
 import * as state from '../store/state';
 import { Icon, Progress, SideMark } from '../ui/parts';
 import { filesOfDrop } from './files';
+import { formatText } from './format';
 import { PathBox } from './PathBox';
 import { addFiles, type Item, pause, remove, resume, type SideName, slots } from './slots';
 
 function Facts({ item }: { item: Item }) {
   const source = item.source!;
   const rows: [string, string][] = [
-    ['Format', source.format],
+    ['Format', formatText(source.format, source.name, state.health.value?.formats ?? [])],
     ['Files', count(source.files)],
     ['Tensors', count(source.tensors)],
     ['Size', `${bytes(source.bytes)}${source.kind === 'path' ? ', read in place' : ''}`],

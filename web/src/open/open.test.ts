@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { formatText } from './format';
 import { splitPath } from './path';
 import { missing, Rate } from './upload';
 
@@ -29,4 +30,18 @@ test.each([
   ['/d', { dir: '/', prefix: 'd' }],
 ])('splitPath(%s)', (text, parts) => {
   expect(splitPath(text)).toEqual(parts);
+});
+
+test.each([
+  ['torch-zip', 'model.ckpt', '.ckpt'],
+  ['torch-zip', 'weights', '.pt'],
+  ['torch-zip', 'MODEL.PTH', '.pth'],
+  ['zarr', 'orbax', 'zarr'],
+  ['several', 'two files', 'several'],
+])('formatText(%s, %s)', (format, file, text) => {
+  const known = [
+    { name: 'torch-zip', summary: '', extensions: '.pt .pth .ckpt' },
+    { name: 'zarr', summary: '', extensions: '' },
+  ];
+  expect(formatText(format, file, known)).toBe(text);
 });

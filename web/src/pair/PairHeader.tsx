@@ -39,7 +39,7 @@ function Path({ pair }: { pair: Pair }) {
 function StatusBadge({ pair }: { pair: Pair }) {
   const kind = classOf(pair.status as Status);
   const ratio = toNumber(pair.metrics?.ratio ?? null);
-  const tail = kind === 'bad' && !Number.isNaN(ratio) ? ` ${times(ratio)}` : '';
+  const tail = kind === 'bad' && ratio > 1 ? `, ${times(ratio)} tol` : '';
   return (
     <Badge kind={kind}>
       {statusText(pair.status)}

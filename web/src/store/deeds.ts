@@ -58,18 +58,18 @@ function screenOrder(): Int32Array {
   return codes;
 }
 
-export function walk(by: 1 | -1, onlyDiverged: boolean) {
+export function walk(by: 1 | -1, onlyDifferent: boolean) {
   const store = state.store.value;
   const codes = screenOrder().filter((code) => code >= 0);
   const current = state.openPair.value === null ? -1 : store.row(state.openPair.value);
   let at = codes.indexOf(current);
   if (at < 0) at = by > 0 ? -1 : codes.length;
   for (at += by; at >= 0 && at < codes.length; at += by) {
-    if (onlyDiverged && classOfCode[store.status(codes[at])] !== 'bad') continue;
+    if (onlyDifferent && classOfCode[store.status(codes[at])] !== 'bad') continue;
     open(store.id(codes[at]));
     return;
   }
-  state.say(onlyDiverged ? 'no more diverged pairs' : 'end of the list');
+  state.say(onlyDifferent ? 'no further pair differs' : 'end of the list');
 }
 
 function close(labels: ReadonlySet<string>) {

@@ -28,15 +28,15 @@ export const classOfCode: readonly Class[] = STATUS.map((status) => OF_STATUS[st
 export const LABEL: Record<Class, string> = {
   ok: 'match',
   close: 'close',
-  bad: 'diverged',
+  bad: 'different',
   nc: 'not comparable',
   na: 'unpaired',
 };
 export const CHIP: Record<Class, string> = {
   ok: 'Match',
   close: 'Close',
-  bad: 'Diverged',
-  nc: 'n/a',
+  bad: 'Different',
+  nc: 'Not comparable',
   na: 'Unpaired',
 };
 
@@ -45,7 +45,7 @@ const WORDS: Record<Status, string> = {
   identical: 'Identical',
   equal: 'Equal',
   close: 'Within tolerance',
-  different: 'Diverged',
+  different: 'Different',
   incomparable: 'Not comparable',
   error: 'Unreadable',
   only_a: 'Only in A',

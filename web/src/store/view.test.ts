@@ -43,6 +43,12 @@ test('without a place of someone’s choice, the cursor is at the worst element 
   expect(view.cursor.value).toEqual([2, 5]);
 });
 
+test('the list of values has the worst element in it', () => {
+  view.forgetPlace();
+  view.lookAt({ ...pairOf([64], [], []), metrics: { maxAbsAt: [14] } } as Pair);
+  expect(view.rangeA.value).toEqual({ from: 9, to: 19 });
+});
+
 test('a jump takes the window and the range along', () => {
   view.lookAt(pairOf([100, 200], [], []));
   view.zoom.value = { y: { from: 0, to: 10 }, x: { from: 0, to: 20 } };

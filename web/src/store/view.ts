@@ -104,6 +104,7 @@ export function lookAt(pair: Pair, wanted?: readonly number[] | null) {
   } else if (!isChosen && pair.metrics?.maxAbsAt) {
     move(pair.metrics.maxAbsAt);
   }
+  listAround(sliceA.value);
   if (!common) linked.value = false;
   else if (!sameShape(shapeB, sliceB.value.shape)) linked.value = true;
   if (linked.value) sliceB.value = sliceA.value;
@@ -129,12 +130,19 @@ function move(at: readonly number[]) {
   if (linked.value) sliceB.value = sliceA.value;
   hover.value = null;
   zoom.value = follow(zoom.value, sliceA.value);
+  listAround(sliceA.value);
+}
+
+/** Moves the list of values where the cursor is not in it. */
+function listAround({ at, shape }: Slice) {
   const last = at.at(-1);
-  if (last !== undefined && (last < rangeA.value.from || last >= rangeA.value.to)) {
-    const length = rangeA.value.to - rangeA.value.from;
-    const from = Math.max(0, Math.min(last - Math.floor(length / 2), slice.shape.at(-1)! - length));
-    setRange({ from, to: from + length });
-  }
+  const { from, to } = rangeA.value;
+  if (last === undefined || (last >= from && last < to)) return;
+  const start = Math.max(
+    0,
+    Math.min(last - Math.floor((to - from) / 2), shape.at(-1)! - to + from),
+  );
+  setRange({ from: start, to: start + to - from });
 }
 
 export function setRange(range: Range) {

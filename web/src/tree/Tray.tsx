@@ -18,6 +18,13 @@ function orphans(side: 'a' | 'b'): number[] {
   return rows.sort((x, y) => (store.num('likeness', y) || 0) - (store.num('likeness', x) || 0));
 }
 
+/** Where the last part of a name begins, which is never cut; 0 where it is too long for that. */
+const LAST_MAX = 16;
+function lastPart(name: string): number {
+  const at = Math.max(name.lastIndexOf('.'), name.lastIndexOf('/'));
+  return at > 0 && name.length - at <= LAST_MAX ? at : name.length;
+}
+
 function Orphan({ row, side }: { row: number; side: 'a' | 'b' }) {
   const store = state.store.value;
   const name = store.name(row);
@@ -46,7 +53,8 @@ function Orphan({ row, side }: { row: number; side: 'a' | 'b' }) {
     >
       <Icon name="grip" kind="grip" />
       <SideMark side={side} small />
-      <span class="nm clip">{name}</span>
+      <span class="nm clip">{name.slice(0, lastPart(name))}</span>
+      <span class="last">{name.slice(lastPart(name))}</span>
       {likeness > 0 && (
         <small title={`likeness to ${store.text('nearest', row)}`}>{likeness.toFixed(2)}</small>
       )}

@@ -31,7 +31,7 @@ function Legend() {
         <span key={kind} title={LABEL[kind]}>
           <Glyph kind={kind} size="s" />
           <b>{count(found[kind])}</b>
-          <span class="lb">{kind === 'nc' ? 'n/a' : LABEL[kind]}</span>
+          <span class="lb">{LABEL[kind]}</span>
         </span>
       ))}
     </div>
@@ -79,7 +79,7 @@ function Cause({ cause }: { cause: Finding }) {
   return (
     <>
       <p class="cause" title={cause.explanation}>
-        <b class="clip">{cause.explanation}</b>
+        <b>{cause.explanation}</b>
         <span class="t3">{sureText(cause)}</span>
       </p>
       <p class="clip t2">{residualText(cause)}</p>
@@ -92,16 +92,18 @@ function Also() {
   const next = state.session.value!.nextDivergences;
   if (next.length === 0) return null;
   return (
-    <p class="clip also">
-      also{' '}
-      {next.slice(0, ALSO_MAX).map((each, i) => (
-        <>
-          {i > 0 && ', '}
-          <button type="button" class="lnk" onClick={() => open(each.pair)}>
-            {placeText(each)}
-          </button>
-        </>
-      ))}{' '}
+    <p class="also">
+      <span class="clip">
+        also{' '}
+        {next.slice(0, ALSO_MAX).map((each, i) => (
+          <>
+            {i > 0 && ', '}
+            <button type="button" class="lnk" onClick={() => open(each.pair)}>
+              {placeText(each)}
+            </button>
+          </>
+        ))}
+      </span>
       <button
         type="button"
         class="btn sm"

@@ -45,7 +45,8 @@ function Model({ side, sources }: { side: 'a' | 'b'; sources: Source[] }) {
       <span class="nm clip">{name}</span>
       <span class="mt hide-s">
         {count(tensors)} tensors · {bytes(size)}
-        {problems.length > 0 && ` · ${problems.length} problems`}
+        {problems.length > 0 &&
+          ` · ${count(problems.length)} ${problems.length === 1 ? 'problem' : 'problems'}`}
       </span>
       {stale && <span class="badge close">changed · R</span>}
     </button>

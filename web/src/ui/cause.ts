@@ -10,6 +10,8 @@ export const sureText = (finding: Finding) => {
 /** What is left of the difference once the cause is undone; empty where nothing was measured. */
 export function residualText({ residualBefore, residualAfter }: Finding): string {
   if (residualBefore === null || residualAfter === null) return '';
+  // A cause that was told by other means than undoing it leaves the error as it is.
+  if (residualBefore === residualAfter) return `relative error ${num(residualBefore, 3)}`;
   const change = `${num(residualBefore, 3)} → ${num(residualAfter, 3)}`;
   return `relative error ${change} with this cause undone`;
 }

@@ -147,8 +147,8 @@ def test_eval_callback_of_llama_cpp(tmp_path: pathlib.Path) -> None:
             "     5.0000,      6.0000,      7.0000", "")))
 
 
-# The engines of vLLM and SGLang need a GPU: here are their workers' members that the adapters use, as
-# vllm/v1/worker/gpu_worker.py and sglang/srt/model_executor/model_runner.py have them.
+# The engines of vLLM and SGLang need a GPU: here are the members of their workers that the adapters
+# use, as vllm/v1/worker/gpu_worker.py and sglang/srt/model_executor/model_runner.py have them.
 
 
 def served_model():  # type: ignore[no-untyped-def]

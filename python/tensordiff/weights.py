@@ -79,7 +79,9 @@ def in_dtype(dtype: torch.dtype | None, *models: torch.nn.Module,
     seen: set[int] = set()
     try:
         for model in models:
-            named = [*model.named_parameters(), *(model.named_buffers() if buffers else [])]
+            named: Named = list(model.named_parameters())
+            if buffers:
+                named += model.named_buffers()
             for name, tensor in named:
                 if tensor.is_floating_point() and id(tensor) not in seen:
                     seen.add(id(tensor))

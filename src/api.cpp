@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/sandbox.h"
 #include "base/text.h"
+#include "formats/recorded_names.h"
 #include "naming/naming.h"
 #include "pipeline.h"
 #include "report/renderer.h"
@@ -217,13 +218,17 @@ Result<tensordiff::Report> run(const Input& a, const Input& b, const Options& op
   request.paths = options.paths;
   request.ignore_regex = options.ignore_regex;
   request.diagnose.enabled = options.diagnose;
-  if (options.weights) request.diagnose.weights = Weights(TRY(open(*options.weights)));
   if (options.noise) request.noise_run = std::make_shared<const Catalog>(TRY(open(*options.noise)));
   Progress progress(options.progress);
   if (options.progress) request.progress = std::ref(progress);
 
   Catalog from_a = TRY(open(a));
   Catalog from_b = TRY(open(b));
+  if (options.weights) {
+    Catalog weights = TRY(open(*options.weights));
+    add_tied(recorded_run(from_a), weights);
+    request.diagnose.weights = Weights(weights);
+  }
   Pairing pairing = TRY(pair_up(std::move(from_a), std::move(from_b), request));
   tensordiff::Report report = std::move(pairing.report);
   return compare_pairs(pairing, std::move(report), request);

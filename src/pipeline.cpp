@@ -19,7 +19,7 @@
 #include "dumps/excerpt.h"
 #include "dumps/layout.h"
 #include "dumps/tokens.h"
-#include "formats/trace_file.h"
+#include "formats/recorded_names.h"
 #include "logits/rename.h"
 #include "match/apart.h"
 #include "match/checkpoint.h"
@@ -75,6 +75,13 @@ Result<void> gather(const TensorParallel& tp, Catalog& a, Catalog& b, Report& re
   for (RankGroups* ranks : {&ranks_a, &ranks_b})
     for (std::string& note : ranks->notes) report.notes.push_back(std::move(note));
   return {};
+}
+
+// Where two names mean one thing, both sides are paired by one of them.
+void name_alike(Catalog& a, Catalog& b, std::vector<std::string>& notes) {
+  name_normed_weights(a, b);
+  meet_by_aliases(a, b);
+  name_sequences_alike(a, b, notes);
 }
 
 std::vector<PairRow> rows_for(const Matching& matching, const Catalog& a, const Catalog& b) {
@@ -158,8 +165,11 @@ Result<void> explain(const Request& request, const Pairing& pairing, bool needed
   DiagnoseOptions options = request.diagnose;
   const RecordedRun recorded = recorded_run(a);
   if (options.order.empty()) options.order = recorded.order;
-  if (!request.weights.empty())
-    options.weights = Weights(TRY(open_model(request.weights, request.open)));
+  if (!request.weights.empty()) {
+    Catalog weights = TRY(open_model(request.weights, request.open));
+    add_tied(recorded, weights);
+    options.weights = Weights(weights);
+  }
   const bool with_weights = !request.weights.empty();
   std::vector<Site> sites = sites_of(report.pairs, needed, noise);
   note_inputs(recorded.inputs, sites);
@@ -255,8 +265,7 @@ Result<Pairing> pair_up(Catalog a, std::optional<Catalog> b, const Request& requ
   if (!pairing.alone)
     for (std::string& note : set_aside(pairing.a, pairing.b, !request.shape_only))
       report.notes.push_back(std::move(note));
-  if (!pairing.alone) name_normed_weights(pairing.a, pairing.b);
-  if (!pairing.alone) name_sequences_alike(pairing.a, pairing.b, report.notes);
+  if (!pairing.alone) name_alike(pairing.a, pairing.b, report.notes);
   // Decide which tensor answers to which. Leftovers on either side are part of the result.
   MatchOptions options = request.match;
   options.read_values = !request.shape_only;

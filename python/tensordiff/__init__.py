@@ -14,6 +14,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from ._capture import Capture, capture
+    from ._capture_main import capture_main
     from .findings import Door, Isolation, Mistake, NotChecked
     from .folder import CaptureError
     from ._invariance import Invariance, invariance
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "_capture": ("Capture", "capture"),
+    "_capture_main": ("capture_main",),
     "findings": ("Door", "Isolation", "Mistake", "NotChecked"),
     "folder": ("CaptureError",),
     "_invariance": ("Invariance", "invariance"),
@@ -37,8 +39,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Capture", "CaptureError", "ComparisonError", "Divergence", "Door", "Finding", "Invariance",
     "Isolation", "MappingError", "Mismatch", "Mistake", "NotChecked", "Pair", "Report",
-    "TraceError", "__version__", "assert_close", "capture", "compare", "invariance", "isolate",
-    "read_trace",
+    "TraceError", "__version__", "assert_close", "capture", "capture_main", "compare", "invariance",
+    "isolate", "read_trace",
 ]
 
 

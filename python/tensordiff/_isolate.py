@@ -76,10 +76,9 @@ def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: An
         if hints and places:
             again = PortSteps(mapper.counterpart, budget, coarsest, protected)
             _add_hints(places, mapper, (a, inputs), (b, inputs_b), run, again)
-        if answer.findings and compute is None and unit(coarsest) > unit(torch.float32):
-            twin = Forcer(_same_calls(kept), budget, coarsest, protected, rounded=coarsest)
-            force(a, inputs, run, twin)
-            _allow_for_rounding(answer, twin, forcer.counts)
+        if compute is None and unit(coarsest) > unit(torch.float32):
+            _ask_a(answer, forcer.counts, (a, inputs), run, coarsest, lambda: Forcer(
+                _same_calls(kept), budget, coarsest, protected, rounded=coarsest))
     if a.training or b.training:
         answer.notes.append("a model is in training mode: dropout makes runs differ")
     if compute is None and coarsest not in (torch.float32, torch.float64):
@@ -222,15 +221,34 @@ def _same_calls(kept: Keeper) -> Callable[[ModuleCall], Kept | None]:
     return lambda call: kept.calls.get(call.label)
 
 
-def _allow_for_rounding(answer: Isolation, twin: Forcer, counts: set[str]) -> None:
-    """Takes back what A itself shows when its tensors are rounded as B's are.
+def _ask_a(answer: Isolation, counts: set[str], a: tuple[torch.nn.Module, Any], run: Run,
+           coarsest: torch.dtype, forcer: Callable[[], Forcer]) -> None:
+    """Takes back what A itself shows: with its tensors rounded as B's are, or in B's dtype.
 
-    Choices flip: an expert, a token. Whether B's is a mistake too is then not known. Neither is it
-    where B only chose another number of rows (`counts`).
+    Rounding flips choices: an expert, a token. And torch's own kernel for a dtype may be wrong on
+    this processor, as some convolutions in bf16 are. Whether B has a mistake there is not known.
+    Buffers stay as they are: that a port rounds a table, as RoPE's, is a mistake of its own.
+    """
+    if answer.findings:
+        twin = forcer()
+        force(*a, run, twin)
+        _take_back(answer, twin, counts, "rounding may change this")
+    if answer.findings:
+        with in_dtype(coarsest, a[0], buffers=False):
+            twin = forcer()
+            force(a[0], _floats_to(coarsest, a[1]), run, twin)
+        name = str(coarsest).removeprefix("torch.")
+        _take_back(answer, twin, set(), f"A computed in {name} is as far from A")
+
+
+def _take_back(answer: Isolation, twin: Forcer, counts: set[str], reason: str) -> None:
+    """Moves findings that the twin has too to what is not checked.
+
+    Also those where B only chose another number of rows (`counts`).
     """
     for finding in list(answer.findings):
         path = finding.path_a or finding.path
-        same = twin.findings.get(path)
+        same = twin.findings.get(path) if path not in twin.not_checked else None
         if finding.weights:
             continue
         flips = finding.rel_l2 is None and finding.path in counts
@@ -238,7 +256,7 @@ def _allow_for_rounding(answer: Isolation, twin: Forcer, counts: set[str]) -> No
                                           and finding.rel_l2 < 4 * same.rel_l2):
             answer.findings.remove(finding)
             answer.not_checked.append(NotChecked(
-                finding.path, "rounding may change this; use compute=torch.float32"))
+                finding.path, f"{reason}; use compute=torch.float32"))
 
 
 def _merge_shared(forcer: Forcer) -> None:

@@ -16,7 +16,7 @@ def program_path() -> str | None:
 def main() -> None:
     """The command `tensordiff`: `capture` is Python's, everything else the program's."""
     if sys.argv[1:2] == ["capture"]:
-        from .capture_main import capture_main
+        from ._capture_main import capture_main
         sys.exit(capture_main(sys.argv[2:]))
     path = program_path()
     if path is None:

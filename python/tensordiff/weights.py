@@ -65,10 +65,11 @@ def _where(a: torch.Tensor, b: torch.Tensor, budget: float) -> str:
 
 
 @contextlib.contextmanager
-def in_dtype(dtype: torch.dtype | None, *models: torch.nn.Module) -> Generator[None]:
+def in_dtype(dtype: torch.dtype | None, *models: torch.nn.Module,
+             buffers: bool = True) -> Generator[None]:
     """Rounds each weight to the coarsest dtype that it has in any model; computes in `dtype`.
 
-    The weights themselves are put back at the end.
+    The weights themselves are put back at the end. Without `buffers`, those are left as they are.
     """
     if dtype is None:
         yield
@@ -78,7 +79,10 @@ def in_dtype(dtype: torch.dtype | None, *models: torch.nn.Module) -> Generator[N
     seen: set[int] = set()
     try:
         for model in models:
-            for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+            named: Named = list(model.named_parameters())
+            if buffers:
+                named += model.named_buffers()
+            for name, tensor in named:
                 if tensor.is_floating_point() and id(tensor) not in seen:
                     seen.add(id(tensor))
                     kept.append((tensor, tensor.data))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import pathlib
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -145,8 +147,8 @@ def test_eval_callback_of_llama_cpp(tmp_path: pathlib.Path) -> None:
             "     5.0000,      6.0000,      7.0000", "")))
 
 
-# vLLM and SGLang need a GPU to run: here are their workers' members that the adapters use, as
-# vllm/v1/worker/gpu_worker.py and sglang/srt/model_executor/model_runner.py have them.
+# The engines of vLLM and SGLang need a GPU: here are the members of their workers that the adapters
+# use, as vllm/v1/worker/gpu_worker.py and sglang/srt/model_executor/model_runner.py have them.
 
 
 def served_model():  # type: ignore[no-untyped-def]
@@ -181,6 +183,21 @@ def test_a_vllm_worker(tmp_path: pathlib.Path) -> None:
         "step_00000/rank_1", "step_00001/rank_1"]
     assert read_trace(done[0])["rank"] == 1 and "forward" not in vars(worker.model_runner.model)
     assert worker.tensordiff_stop() == []
+
+
+def test_modules_of_vllm(tmp_path: pathlib.Path) -> None:
+    """The real module classes: fused projections, and the residual stream in two parts."""
+    pytest.importorskip("torch")
+    real_source("vllm.v1.worker.worker_base")
+    script = pathlib.Path(__file__).with_name("vllm_layers.py")
+    done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True,
+                          text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    right, wrong = (tensordiff.compare(tmp_path / "reference", tmp_path / name / "step_00000")
+                    for name in ("port", "wrong"))
+    assert right.first_divergence is None and len(right.pairs) > 20, str(right)
+    assert wrong.first_divergence is not None
+    assert wrong.first_divergence.name.startswith("layers.1.mlp"), str(wrong)
 
 
 def test_an_sglang_runner(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 import tensordiff
-from tensordiff.arrays import DTYPES
+from tensordiff.arrays import DTYPES, side_of
 from tensordiff.golden import save
 
 
@@ -111,6 +111,31 @@ def test_bits_that_torch_puts_off_are_resolved() -> None:
         tensordiff.compare({"x": torch.eye(3).to_sparse()}, {"x": torch.eye(3)})
     with pytest.raises(TypeError, match="meta"):
         tensordiff.compare({"x": torch.empty(3, device="meta")}, {"x": torch.eye(3)})
+
+
+def test_arrays_are_read_in_place() -> None:
+    x = numpy.arange(24, dtype="float32").reshape(4, 6)
+    for array in (x, x.T, x[:, ::2], numpy.broadcast_to(x[0], (3, 6))):
+        ((_, _, _, strides, address),), _ = side_of({"x": array})
+        assert address == array.ctypes.data
+        assert strides == [stride // 4 for stride in array.strides]
+    torch = pytest.importorskip("torch")
+    for name in DTYPES:
+        if hasattr(torch, name):
+            tensor = torch.zeros(6, 4).to(getattr(torch, name)).t()
+            assert side_of({"x": tensor})[0][0][3:] == ([1, 4], tensor.data_ptr()), name
+
+
+def test_arrays_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    for name in ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int32", "bool"):
+        x = jax.numpy.arange(12).reshape(3, 4).astype(name)
+        report = tensordiff.compare({"x": x}, {"x": numpy.asarray(x)})
+        assert report.verdict == "same" and report.pairs[0].dtype_a == DTYPES[name]
+        address = x.addressable_data(0).unsafe_buffer_pointer()
+        assert side_of({"x": x})[0][0][4] == address, name  # Not copied.
+    x = jax.numpy.ones((3, 4))
+    assert tensordiff.compare([x, {"y": x}], [x, {"y": x * 2}]).first_divergence is not None
 
 
 def test_modules_and_parameters() -> None:

@@ -324,3 +324,42 @@ def test_a_choice_near_a_tie_is_chance_and_another_one_is_not() -> None:
     port.router.turned = True
     wrong = tensordiff.isolate(model, port, {"x": x}, inputs_b={"x": x.to(torch.bfloat16)})
     assert [finding.path for finding in wrong.findings] == ["router"], str(wrong)
+
+
+class Convolution(torch.nn.Conv1d):
+    """Is far off in bf16, as torch's own is on some processors (pytorch/pytorch#163347)."""
+
+    def forward(self, input: Any) -> Any:
+        out = super().forward(input)
+        return out * 0.25 if out.dtype == torch.bfloat16 else out
+
+
+def test_a_kernel_that_is_wrong_for_a_too_is_no_mistake_of_the_port() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(Convolution(4, 4, 3), torch.nn.ReLU(), torch.nn.Conv1d(4, 4, 1))
+    port, x = copy.deepcopy(model).to(torch.bfloat16), torch.randn(2, 4, 8)
+    weights = [parameter.clone() for parameter in model.parameters()]
+    answer = tensordiff.isolate(model, port, x, inputs_b=x.bfloat16())
+    assert not answer.findings and answer.verdict == "unknown", str(answer)
+    assert [str(each) for each in answer.not_checked] == [
+        "not checked: 0 (A computed in bfloat16 is as far from A; use compute=torch.float32)"]
+    assert all(map(torch.equal, weights, model.parameters()))
+    assert tensordiff.isolate(model, port, x, compute=torch.float32).verdict == "same"
+    port[2].weight.data *= 1.5
+    answer = tensordiff.isolate(model, port, x, inputs_b=x.bfloat16())
+    assert paths(answer) == ["2"] and [each.path for each in answer.not_checked] == ["0"]
+
+
+def test_a_table_that_the_port_rounds_is_its_mistake() -> None:
+    class Angles(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("step", torch.tensor([1.0, 0.3, 0.1, 0.03]))
+
+        def forward(self, x: Any) -> Any:
+            at = torch.arange(200.0)[:, None]
+            return x * torch.cos(at * self.step.float()).to(x.dtype)
+
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), Angles())
+    port, x = copy.deepcopy(model).to(torch.bfloat16), torch.randn(200, 4)
+    assert paths(tensordiff.isolate(model, port, x, inputs_b=x.bfloat16())) == ["1"]

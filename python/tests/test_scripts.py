@@ -61,6 +61,23 @@ def test_scripts_that_cannot_be_captured(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 2 and "no file named 'nosuch.py'" in done.stderr
 
 
+@pytest.mark.parametrize("end,status,complete", [
+    ("sys.exit()", 0, True), ("sys.exit(3)", 3, True), ("raise KeyError('lost')", 1, False),
+    ("model(True)", 3, False)])
+def test_however_a_script_ends(tmp_path: pathlib.Path, end: str, status: int,
+                               complete: bool) -> None:
+    (tmp_path / "train.py").write_text(
+        "import sys, torch\n"
+        "class Ends(torch.nn.Module):\n"
+        "    def forward(self, last):\n"
+        "        if last: sys.exit(3)\n"
+        "model = Ends()\n"
+        "model(False)\n" + end + "\n")
+    done = run(tmp_path, "-o", "ref", "train.py")
+    assert done.returncode == status, done.stderr
+    assert tensordiff.read_trace(tmp_path / "ref")["complete"] is complete
+
+
 def test_invariance_names_what_is_random() -> None:
     class Noisy(torch.nn.Module):
         calls = 0

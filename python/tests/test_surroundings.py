@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pathlib
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -75,6 +77,44 @@ def test_ranks_have_their_own_folders(tmp_path: pathlib.Path) -> None:
                 m(x + rank)
     assert read_trace(tmp_path / "a" / "rank_1")["rank"] == 1
     assert tensordiff.compare(tmp_path / "a", tmp_path / "b").verdict == "same"
+
+
+def test_the_rank_is_that_of_torch_distributed(tmp_path: pathlib.Path) -> None:
+    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+        pytest.skip("this torch has no gloo")
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import sys, torch, tensordiff\n"
+        "torch.distributed.init_process_group('gloo', init_method='file://' + sys.argv[1],\n"
+        "                                     rank=int(sys.argv[2]), world_size=2)\n"
+        "model = torch.nn.Linear(4, 4)\n"
+        "with torch.no_grad(), tensordiff.capture(model, sys.argv[3]):\n"
+        "    model(torch.ones(1, 4))\n")
+    runs = [subprocess.Popen([sys.executable, str(script), str(tmp_path / "meet"), str(rank),
+                              str(tmp_path / "out")]) for rank in (0, 1)]
+    assert [run.wait(timeout=300) for run in runs] == [0, 0]
+    for rank in (0, 1):
+        trace = read_trace(tmp_path / "out" / f"rank_{rank}")
+        assert (trace["rank"], trace["world"], trace["complete"]) == (rank, 2, True)
+
+
+def test_tied_weights_and_the_fast_path_are_noted(tmp_path: pathlib.Path) -> None:
+    class Tied(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.head = torch.nn.Embedding(8, 8), torch.nn.Linear(8, 8, bias=False)
+            self.head.weight = self.embed.weight
+            self.layer = torch.nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
+
+        def forward(self, ids: Any) -> Any:
+            return self.head(self.layer(self.embed(ids)))
+
+    with torch.no_grad(), tensordiff.capture(Tied().eval(), tmp_path) as run:
+        run.model(torch.arange(6)[None])
+    trace = read_trace(tmp_path)
+    assert {"name": "embed.weight", "dtype": "float32", "shape": [8, 8],
+            "tied": ["head.weight"]} in trace["parameters"]
+    assert any("fast path of nn.TransformerEncoderLayer" in note for note in trace["notes"])
 
 
 def test_two_threads_with_a_folder_each(tmp_path: pathlib.Path) -> None:

@@ -62,6 +62,7 @@ std::optional<std::vector<double>> fits(const Run& run, const Site& site, View A
 std::span<const ActivationFunction> activation_functions() { return kFunctions; }
 
 const Site* activation_input(const Run& run, const Site& site) {
+  if (!site.recorded.empty() && site.inputs.size() == 1) return &run.sites[site.inputs[0]];
   const Site* gate = find_role(run, site, Role::gate);
   return gate ? gate : find_role(run, site, Role::up);
 }

@@ -12,8 +12,8 @@
 #include "formats/detect.h"
 #include "formats/format.h"
 #include "formats/limits.h"
+#include "formats/recorded_names.h"
 #include "formats/shards.h"
-#include "formats/trace_file.h"
 #include "formats/zip_archive.h"
 #include "naming/naming.h"
 #include "packed/packed.h"
@@ -263,10 +263,11 @@ Result<Catalog> open_model(const std::string& path, const OpenOptions& options) 
   };
   if (Result<Bytes> config = catalog.value().beside("config.json"); config.ok())
     add_config(ByteSource(std::move(config).value()), options.limits, catalog.value());
-  if (Result<Bytes> trace = catalog.value().beside("trace.json"); is_folder && trace.ok())
-    add_trace(ByteSource(std::move(trace).value()), options.limits, catalog.value());
+  std::vector<Trace> traces;
+  if (is_folder) traces = add_traces(options.limits, catalog.value());
   unpack(catalog.value());
   read_places(catalog.value());
+  read_classes(traces, catalog.value());
   std::ranges::stable_sort(catalog.value().problems, std::greater(), &Problem::severity);
   return catalog;
 }

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "formats/config.h"
 #include "formats/limits.h"
@@ -18,6 +18,7 @@ namespace {
 constexpr std::string_view kFile = "trace.json";
 constexpr std::string_view kSchema = "tensordiff.trace/";
 constexpr std::string_view kVersion = "1";
+constexpr std::string_view kRank = "rank_";
 
 // Which traces this program can read: "tensordiff.trace/1", and 1.2 of a later version.
 enum class Schema { none, ours, newer };
@@ -120,16 +121,39 @@ void sort_tensors(const std::vector<std::string>& order, Catalog& catalog) {
   });
 }
 
-void add_problem(Catalog& catalog, std::string message, Severity severity) {
-  catalog.problems.push_back({std::string(kFile), std::move(message), severity});
+// The folders of ranks, "rank_0/", as the names of tensors begin.
+std::set<std::string> rank_folders(const Catalog& catalog) {
+  std::set<std::string> folders;
+  for (const Tensor& tensor : catalog.tensors) {
+    const std::size_t end = tensor.name.find('/');
+    if (end == std::string::npos || !tensor.name.starts_with(kRank)) continue;
+    if (all_digits(std::string_view(tensor.name).substr(kRank.size(), end - kRank.size())))
+      folders.insert(tensor.name.substr(0, end + 1));
+  }
+  return folders;
 }
 
-void use_trace(const Json& trace, Catalog& catalog) {
-  sort_tensors(Dataflow(trace).order(), catalog);
+std::map<std::string, std::vector<std::string>> other_names(const Json& rows, std::string_view name,
+                                                            std::string_view others) {
+  std::map<std::string, std::vector<std::string>> found;
+  for (const Json& row : rows.array())
+    for (const Json& other : row[others].array())
+      found[std::string(row[name].string())].emplace_back(other.string());
+  return found;
+}
+
+void add_problem(Catalog& catalog, const std::string& folder, std::string message,
+                 Severity severity) {
+  catalog.problems.push_back({folder + std::string(kFile), std::move(message), severity});
+}
+
+void use_trace(const Trace& file, Catalog& catalog) {
+  const Json& trace = file.json;
+  if (file.folder.empty()) sort_tensors(Dataflow(trace).order(), catalog);
   if (trace["complete"].boolean() == false) {
     const std::string_view why = trace["errors"][0]["error"].string();
     add_problem(
-        catalog,
+        catalog, file.folder,
         fmt::format("the capture is not complete{}{}", why.empty() ? "" : ": ", printable(why)),
         Severity::missing);
   }
@@ -141,39 +165,68 @@ void use_trace(const Json& trace, Catalog& catalog) {
         {std::string(kConfigPrefix) + setting.key, std::move(setting.value)});
 }
 
-}  // namespace
-
-void add_trace(const ByteSource& json, const Limits& limits, Catalog& catalog) {
-  if (json.size() > limits.json_bytes_max) {
-    const std::string limit = human_bytes(limits.json_bytes_max);
-    return add_problem(catalog, fmt::format("longer than {}: not read", limit), Severity::note);
-  }
-  const Result<Bytes> bytes = json.open();
-  const Result<Json> trace =
-      bytes.ok() ? Json::parse(as_text(bytes.value().view)) : Result<Json>(bytes.error());
-  if (!trace.ok()) return add_problem(catalog, trace.error().message(), Severity::suspicious);
+// The trace in a folder of the input, if there is one and it is of this version.
+std::optional<Trace> read_trace(const std::string& folder, const Limits& limits, Catalog& catalog) {
+  const Result<Bytes> bytes = catalog.beside(folder + std::string(kFile));
+  if (!bytes.ok()) return std::nullopt;
+  const auto problem = [&](std::string message, Severity severity) {
+    add_problem(catalog, folder, std::move(message), severity);
+    return std::nullopt;
+  };
+  if (bytes.value().size() > limits.json_bytes_max)
+    return problem(fmt::format("longer than {}: not read", human_bytes(limits.json_bytes_max)),
+                   Severity::note);
+  Result<Json> trace = Json::parse(as_text(bytes.value().view));
+  if (!trace.ok()) return problem(trace.error().message(), Severity::suspicious);
   switch (schema_of(trace.value())) {
     case Schema::none:
-      return;
+      return std::nullopt;
     case Schema::newer:
-      return add_problem(
-          catalog,
-          fmt::format("schema '{}' is not read; this version reads '{}{}'",
-                      printable(trace.value()["schema"].string()), kSchema, kVersion),
-          Severity::suspicious);
+      return problem(fmt::format("schema '{}' is not read; this version reads '{}{}'",
+                                 printable(trace.value()["schema"].string()), kSchema, kVersion),
+                     Severity::suspicious);
     case Schema::ours:
-      return use_trace(trace.value(), catalog);
+      break;
   }
+  return Trace{folder, std::move(trace).value()};
+}
+
+}  // namespace
+
+std::vector<Trace> add_traces(const Limits& limits, Catalog& catalog) {
+  std::vector<Trace> traces;
+  if (!catalog.beside) return traces;
+  if (std::optional<Trace> trace = read_trace("", limits, catalog))
+    traces.push_back(std::move(*trace));
+  const std::set<std::string> ranks = rank_folders(catalog);
+  std::vector<std::string> without;
+  for (const std::string& folder : ranks) {
+    const std::size_t problems = catalog.problems.size();
+    if (std::optional<Trace> trace = read_trace(folder, limits, catalog))
+      traces.push_back(std::move(*trace));
+    else if (catalog.problems.size() == problems)
+      without.push_back(folder);
+  }
+  for (const Trace& trace : traces) use_trace(trace, catalog);
+  // The trace is written last. Where no rank has one, it is a dump of another program.
+  if (without.size() < ranks.size())
+    for (const std::string& folder : without)
+      add_problem(catalog, folder, "there is none: the capture is not finished", Severity::missing);
+  return traces;
 }
 
 RecordedRun recorded_run(const Catalog& catalog) {
   if (!catalog.beside) return {};
-  const Result<Bytes> bytes = catalog.beside(kFile);
-  if (!bytes.ok() || bytes.value().view.size() > Limits().json_bytes_max) return {};
-  const Result<Json> trace = Json::parse(as_text(bytes.value().view));
-  if (!trace.ok() || schema_of(trace.value()) != Schema::ours) return {};
-  const Dataflow flow(trace.value());
-  return {flow.order(), flow.inputs()};
+  for (const char* folder : {"", "rank_0/"}) {
+    Catalog input;  // Its problems were told when it was opened.
+    input.beside = catalog.beside;
+    const std::optional<Trace> trace = read_trace(folder, Limits(), input);
+    if (!trace) continue;
+    const Dataflow flow(trace->json);
+    return {flow.order(), flow.inputs(), other_names(trace->json["parameters"], "name", "tied"),
+            other_names(trace->json["modules"], "path", "aliases")};
+  }
+  return {};
 }
 
 }  // namespace tensordiff

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "formats/limits.h"
 
@@ -14,8 +15,11 @@ std::string told(std::string_view json, const Limits& limits = {}) {
   Catalog catalog;
   for (const char* name : {"head", "layers.0", "layers.0.mlp"})
     catalog.tensors.push_back({name, {}, ""});
-  const std::string text(json);
-  add_trace(ByteSource(Bytes{as_bytes(text), {}}), limits, catalog);
+  catalog.beside = [json](std::string_view name) -> Result<Bytes> {
+    EXPECT_EQ(name, "trace.json");
+    return Bytes{as_bytes(json), {}};
+  };
+  add_traces(limits, catalog);
   std::string out;
   for (const Tensor& tensor : catalog.tensors) out += tensor.name + " ";
   for (const Metadata& each : catalog.metadata) out += each.key + "=" + each.value + " ";
@@ -111,6 +115,45 @@ TEST(TraceFile, EndsInACircle) {
     "calls": [{"end": 0, "args": [{"t": 1}, {"t": 9}], "out": {"t": 0}},
               {"end": 1, "args": [{"t": 1}, {"t": 0}], "out": {"t": 1}}]})");
   EXPECT_EQ(run.inputs.at("x"), std::vector<std::string>());
+}
+
+// Each rank has a folder with a trace of its own.
+std::string told_of_ranks(const std::map<std::string, std::string_view>& traces) {
+  Catalog catalog;
+  for (const char* name : {"rank_0/head", "rank_1/head", "rank_2/head", "rank_x/head", "rank_9"})
+    catalog.tensors.push_back({name, {}, ""});
+  catalog.beside = [traces](std::string_view name) -> Result<Bytes> {
+    const auto found = traces.find(std::string(name));
+    if (found == traces.end()) return Error("none");
+    return Bytes{as_bytes(found->second), {}};
+  };
+  std::string out;
+  for (const Trace& trace : add_traces({}, catalog)) out += trace.folder + " ";
+  for (const Metadata& each : catalog.metadata) out += each.key + "=" + each.value + " ";
+  for (const Problem& each : catalog.problems) out += "| " + each.where + ": " + each.message;
+  for (const std::string& name : recorded_run(catalog).order) out += " " + name;
+  return out;
+}
+
+TEST(TraceFile, ReadsTheTraceOfEachRank) {
+  EXPECT_EQ(told_of_ranks({{"rank_0/trace.json", kTrace},
+                           {"rank_1/trace.json", kTrace},
+                           {"rank_2/trace.json", kTrace}}),
+            "rank_0/ rank_1/ rank_2/ config.json: hidden_size=8  layers.0.mlp layers.0 head");
+  EXPECT_EQ(told_of_ranks({}), "");
+}
+
+TEST(TraceFile, SaysWhichRankIsNotComplete) {
+  EXPECT_EQ(told_of_ranks({{"rank_0/trace.json", R"({"schema": "tensordiff.trace/1"})"},
+                           {"rank_1/trace.json", R"({"schema": "tensordiff.trace/1",
+                             "complete": false})"}}),
+            "rank_0/ rank_1/ | rank_1/trace.json: the capture is not complete"
+            "| rank_2/trace.json: there is none: the capture is not finished");
+  EXPECT_EQ(told_of_ranks({{"rank_2/trace.json", R"({"schema": "tensordiff.trace/2"})"}}),
+            "| rank_2/trace.json: schema 'tensordiff.trace/2' is not read; this version reads "
+            "'tensordiff.trace/1'"
+            "| rank_0/trace.json: there is none: the capture is not finished"
+            "| rank_1/trace.json: there is none: the capture is not finished");
 }
 
 }  // namespace

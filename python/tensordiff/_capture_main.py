@@ -4,30 +4,49 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import pathlib
 import sys
 import types
 from collections.abc import Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._capture import Capture
 
 
 def capture_main(argv: list[str]) -> int:
-    """Runs a script, and captures the first model that it calls."""
+    """Runs a script, and captures the first model that it calls; `python -m tensordiff capture`.
+
+    argv: the options and the script with its arguments. Gives the exit status.
+
+    >>> import pathlib, tempfile, tensordiff
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "run.py").write_text("import torch; torch.nn.ReLU()(torch.ones(2))")
+    >>> tensordiff.capture_main(["-o", str(folder / "ref"), str(folder / "run.py")])
+    0
+    """
     options = _parsed(argv)
     script = types.ModuleType("__main__")
+    end: SystemExit | None = None
     with _first_model(options, vars(script)) as found:
-        sys.argv = [options.script, *options.arguments]
-        sys.path.insert(0, str(pathlib.Path(options.script).resolve().parent))
-        _run(options.script, script)
-    if not found:
+        try:
+            _run(options.script, options.arguments, script)
+        except SystemExit as exit:  # How many scripts end, whatever they say of it.
+            if found.left:
+                raise
+            end = exit
+    run = found.run
+    if run is None:
         wanted = f"no {options.model}" if options.model else "no PyTorch model"
         if options.model_attr:
             wanted = f"no model in `{options.model_attr}`"
         print(f"tensordiff: {wanted} was called by {options.script}", file=sys.stderr)
         return 2
-    run = found[0]
     print(f"tensordiff: {run.tensors_written} tensors of {type(run.model).__name__} in {run.path}",
           file=sys.stderr)
+    if end is not None and not run.errors:
+        raise end
     return 2 if run.errors else 0
 
 
@@ -64,16 +83,19 @@ def _parsed(argv: list[str]) -> Any:
     return options
 
 
-def _run(path: str, script: types.ModuleType) -> None:
-    """As `python SCRIPT` does: it is __main__ while it runs."""
+def _run(path: str, arguments: list[str], script: types.ModuleType) -> None:
+    """As `python SCRIPT` does: it is __main__ while it runs, and its folder is searched first."""
     script.__file__ = path
-    before = sys.modules.get("__main__")
+    before, argv, places = sys.modules.get("__main__"), sys.argv, list(sys.path)
     sys.modules["__main__"] = script
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, str(pathlib.Path(path).resolve().parent))
     try:
         exec(compile(pathlib.Path(path).read_bytes(), path, "exec"), vars(script))
     finally:
         if before is not None:
             sys.modules["__main__"] = before
+        sys.argv, sys.path[:] = argv, places
 
 
 def _is_at(module: Any, variables: dict[str, Any], name: str) -> bool:
@@ -85,13 +107,19 @@ def _is_at(module: Any, variables: dict[str, Any], name: str) -> bool:
     return value is module
 
 
+@dataclasses.dataclass
+class _Found:
+    run: Capture | None = None
+    left: bool = False  # The script ended inside of a model.
+
+
 @contextlib.contextmanager
-def _first_model(options: Any, variables: dict[str, Any]) -> Generator[list[Any]]:
+def _first_model(options: Any, variables: dict[str, Any]) -> Generator[_Found]:
     """Opens a capture when the first fitting module is called; closes it at the end."""
     import torch
 
     from ._capture import capture
-    found: list[Any] = []
+    found = _Found()
     original = torch.nn.Module.__call__
 
     def fits(module: torch.nn.Module) -> bool:
@@ -100,14 +128,18 @@ def _first_model(options: Any, variables: dict[str, Any]) -> Generator[list[Any]
         return options.model is None or type(module).__name__ == options.model
 
     def watching(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-        if not found and fits(module):
+        if found.run is None and fits(module):
             run = capture(module, options.out, include=options.include, exclude=options.exclude,
                           mode=options.mode, values=options.values, sample=options.sample,
                           ops=options.ops, source=options.source, rank=options.rank,
                           compiled=options.compiled, on_error=options.on_error)
             stack.enter_context(run)
-            found.append(run)
-        return original(module, *args, **kwargs)
+            found.run = run
+        try:
+            return original(module, *args, **kwargs)
+        except SystemExit:
+            found.left = True
+            raise
 
     with contextlib.ExitStack() as stack:
         torch.nn.Module.__call__ = watching

@@ -95,6 +95,9 @@ OperatorPtr propose(const Context& context) {
     const DumpedPtr& target = context.target(layout);
     if (!target) continue;
     for (const OperatorPtr& input : rows_like(context, target->extents())) {
+      // Tokens may be alike, and lines then fit anything; a norm that sees them as one list is
+      // known.
+      if (layout == Layout::tokens && !dynamic_cast<const Repeated*>(input.get())) continue;
       const std::optional<Lines> lines = fitted_to(*target, *input, {});
       if (!lines) continue;
       auto made = std::make_shared<Affine>(*lines, input);

@@ -1,6 +1,6 @@
 """Times the program against what it should be measured by, side by side in one run.
 
-    ./dev bench [--size MIB] [--repeat N] [--compare FILE] [--only TEXT] [--out FILE]
+    ./dev bench [--size MIB] [--repeat N] [--compare FILE] [--only TEXT,...] [--out FILE]
 
 Every row is a ratio of two times taken in this run, best of several: the whole program (start to
 exit, `-o report --no-diagnose`) against reading both mapped files with as many threads and nothing
@@ -83,7 +83,7 @@ class Bench:
         self.cores = len(os.sched_getaffinity(0))
 
     def wanted(self, name):
-        return self.options.only in name
+        return any(text in name for text in self.options.only.split(","))
 
     def row(self, name, value, unit, note=""):
         self.rows.append({"name": name, "value": round(value, 4), "unit": unit, "note": note})
@@ -228,7 +228,8 @@ def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as cpus:
         model = next((line.split(":")[1].strip() for line in cpus
                       if line.startswith("model name")), "")
-    return {"cpu": model, "cores": len(os.sched_getaffinity(0)), "kernel": platform.release()}
+    return {"cpu": model, "cores": len(os.sched_getaffinity(0)), "kernel": platform.release(),
+            "load": round(os.getloadavg()[0], 1)}
 
 
 def show_changes(rows, path):
@@ -250,8 +251,10 @@ def main():
                         help="runs of each, of which the best counts (5)")
     parser.add_argument("--compare", metavar="FILE",
                         help="show what moved against an earlier result")
-    parser.add_argument("--only", default="", help="only rows whose name has this text")
-    parser.add_argument("--out", default=os.path.join(ROOT, "bench", "results", "last.json"))
+    parser.add_argument("--only", default="",
+                        help="only rows whose name has this text, or one of these: a,b")
+    parser.add_argument("--out", help="where the result goes (bench/results/last.json, or nowhere"
+                        " with --only)")
     options = parser.parse_args()
     os.makedirs(WORK, exist_ok=True)
     bench = Bench(options)
@@ -263,10 +266,11 @@ def main():
         part()
     if options.compare:
         show_changes(bench.rows, options.compare)
-    if not options.only:
+    out = options.out or os.path.join(ROOT, "bench", "results", "last.json")
+    if options.out or not options.only:
         result = {"date": datetime.date.today().isoformat(), "machine": here,
                   "size_mib": options.size, "rows": bench.rows}
-        with open(options.out, "w", encoding="utf-8") as file:
+        with open(out, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
             file.write("\n")
 

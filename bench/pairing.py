@@ -122,9 +122,9 @@ def run(bench, seconds, compare_seconds, best):
         command = [bench.program, a, b]
         flags = analysis_flags(bench.program) + REPORT_FLAGS
         # In turns, so that both see the same machine.
-        times = [(seconds(command), seconds(command + flags)) for _ in range(repeat)]
-        plain, asked = (min(each[i] for each in times) for i in (0, 1))
+        costs = [(*bench.cost(command), *bench.cost(command + flags)) for _ in range(repeat)]
+        plain_cpu, plain, asked_cpu, asked = (min(each) for each in zip(*costs))
         size = os.path.getsize(a) / 1e6
         bench.row("analyses: all of them / default command", asked / plain, "x",
-                  f"{size:.0f} MB a side, {len(flags)} flags")
+                  f"{size:.0f} MB a side, {len(flags)} flags; {asked_cpu / plain_cpu:.2f} by CPU")
         bench.peak("analyses: all of them", command + flags)

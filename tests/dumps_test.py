@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import random
+import sqlite3
 import struct
 import subprocess
 import tempfile
@@ -42,8 +43,9 @@ def normed(x):
     return [[v / size(row) for v in row] for row in x]
 
 
-def a_run(wrong=None):
-    """{(layer, step): rows}. `wrong` is one that is half as large again, with what follows."""
+def a_run(wrong=None, rank=None):
+    """{(layer, step): rows}. `wrong` is one that is half as large again, with what follows. A rank
+    of two has its part of what the MLP of layer 1 gives, and nobody adds them up."""
     draw = random.Random(5)
     noise = lambda: [[draw.gauss(0, 1) for _ in range(HIDDEN)] for _ in range(TOKENS)]
     run = {(None, "embed"): noise()}
@@ -60,7 +62,14 @@ def a_run(wrong=None):
             keep(i, step, noise())
         middle = keep(i, "mid", add(x, keep(i, "o", noise())))
         keep(i, "ln2", normed(middle))
-        x = keep(i, "out", add(middle, keep(i, "mlp", noise())))
+        mlp = noise()
+        if rank is not None and i == 1:
+            parts = random.Random(6)
+            first = [[parts.gauss(0, 1) for _ in row] for row in mlp]
+            mlp = first if rank == 0 else [[a - b for a, b in zip(*rows)]
+                                           for rows in zip(mlp, first)]
+        keep(i, "down", mlp)
+        x = keep(i, "out", add(middle, keep(i, "mlp", mlp)))
     keep(None, "norm", normed(x))
     return run
 
@@ -142,6 +151,30 @@ def write_npz(path, files):
     with zipfile.ZipFile(path, "w") as out:
         for name, data in files:
             out.writestr(f"{name}.npy", data)
+    return path
+
+
+def tensor_proto(name, rows):
+    """dims, float32, name, raw data: in fields that are shorter than 2^14 bytes."""
+    field = lambda tag, data: bytes([tag, len(data) & 127 | 128, len(data) >> 7]) + data
+    raw = b"".join(struct.pack(f"<{len(row)}f", *row) for row in rows)
+    return (bytes([8, len(rows), 8, len(rows[0]), 16, 1]) + field(66, name.encode()) +
+            field(74, raw))
+
+
+def write_database(path, runs):
+    """As ONNX Runtime creates its table; a step for each run."""
+    tables = sqlite3.connect(path)
+    tables.execute("Create table Tensors (Step int not null, Name text not null, "
+                   "Value TensorProto, DeviceType text, primary key (Step, Name))")
+    for step, run in enumerate(runs):
+        for (layer, key), rows in run.items():
+            if key in ZIPPED["onnx-values"]:
+                name = ZIPPED["onnx-values"][key].format(layer)
+                tables.execute("insert into Tensors values (?, ?, ?, 'CPU')",
+                               (step, name, tensor_proto(name, rows)))
+    tables.commit()
+    tables.close()
     return path
 
 
@@ -242,6 +275,33 @@ class Dumps(unittest.TestCase):
         text = tensordiff(self.reference, self.folder / "passes").stdout
         self.assertIn("only tokens from position 4 on differ, in every layer from 1 on", text)
         self.assertIn("they start at positions 0, 4", text)
+
+    def test_a_missing_sum_over_ranks_is_told_of_the_module_that_left_it_out(self):
+        names = {"down": "model.layers.{}.mlp.down_proj", **HOOKS}
+        whole = write_npz(self.folder / "whole.npz", named(a_run(), names))
+        for rank in range(2):
+            write_folder(self.folder / "ranks" / f"rank_{rank}", named(a_run(rank=rank), names))
+        done = tensordiff(whole, self.folder / "ranks", "-o", "report")
+        report = json.loads(done.stdout)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(report["first_divergence"]["name_a"], "model.layers.1.mlp.down_proj")
+        self.assertIn("reduction", [f["code"] for f in report["findings"]])
+
+    def test_node_outputs_in_sqlite(self):
+        same = write_database(self.folder / "same-pid7.db", [a_run()])
+        self.assertIn("layout  onnx-values:", tensordiff("show", same).stdout)
+        done = tensordiff(self.reference, same, "-o", "report")
+        self.assertEqual(done.returncode, 0, done.stdout[:2000])
+        self.assertGreaterEqual(json.loads(done.stdout)["summary"]["pairs"], 5 * LAYERS)
+        wrong = write_database(self.folder / "wrong-pid8.db", [a_run((1, "mlp"))])
+        first = json.loads(tensordiff(self.reference, wrong, "-o", "report").stdout)
+        self.assertEqual(first["first_divergence"]["name_a"], "model.layers.1.mlp")
+        rows = lambda part: {key: value[part] for key, value in a_run().items()}
+        steps = write_database(self.folder / "steps-pid9.db",
+                               [rows(slice(0, 4)), rows(slice(4, TOKENS))])
+        done = tensordiff(self.reference, steps)
+        self.assertEqual(done.returncode, 0, done.stdout[:2000])
+        self.assertIn("2 passes", done.stdout)
 
     def test_runs_are_put_into_classes(self):
         dumps = [self.write("tensorrt-engine", run, f"run{i}")

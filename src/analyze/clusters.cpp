@@ -4,21 +4,26 @@
 #include <limits>
 #include <map>
 
+#include "compare/kernels/dense.h"
+
 namespace tensordiff {
 namespace {
 
 constexpr int kRoundsMax = 30;
 
 double apart(std::span<const double> x, std::span<const double> y) {
-  double sum = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
-  return sum;
+  return kernels::squares_apart(x.data(), y.data(), x.size());
+}
+
+void add(std::span<const double> row, std::span<double> to) {
+  const double* from = row.data();
+  double* sum = to.data();
+  for (std::size_t j = 0; j < row.size(); ++j) sum[j] += from[j];
 }
 
 std::vector<double> mean_row(const Dense& rows) {
   std::vector<double> mean(rows.columns);
-  for (std::size_t i = 0; i < rows.rows; ++i)
-    for (std::size_t j = 0; j < rows.columns; ++j) mean[j] += rows.row(i)[j];
+  for (std::size_t i = 0; i < rows.rows; ++i) add(rows.row(i), mean);
   for (double& value : mean) value /= static_cast<double>(rows.rows);
   return mean;
 }
@@ -58,7 +63,7 @@ void move_centres(const Dense& rows, std::span<const std::size_t> labels, Dense&
   Dense sums{centres.rows, centres.columns, std::vector<double>(centres.values.size())};
   for (std::size_t i = 0; i < rows.rows; ++i) {
     counts[labels[i]] += 1;
-    for (std::size_t j = 0; j < rows.columns; ++j) sums.row(labels[i])[j] += rows.row(i)[j];
+    add(rows.row(i), sums.row(labels[i]));
   }
   for (std::size_t c = 0; c < centres.rows; ++c)
     for (std::size_t j = 0; j < centres.columns && counts[c] > 0; ++j)

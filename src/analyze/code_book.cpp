@@ -1,6 +1,7 @@
 #include "analyze/code_book.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tensordiff {
@@ -98,7 +99,7 @@ class Trial {
     return settled(scale, offset);
   }
 
-  // The first half of it: what a few of the values refuse, all of them refuse.
+ private:
   bool possible(double scale, double offset) const {
     const double anchor = book_.offset ? std::abs(offset) : 0;
     for (const Value& each : values_) {
@@ -110,7 +111,6 @@ class Trial {
     return true;
   }
 
- private:
   double slack_of(double value) const {
     return precision_.relative * std::abs(value) + precision_.least;
   }
@@ -168,6 +168,39 @@ class Trial {
   double largest_ = 0;
 };
 
+// A few values of a group, by which most scales are refused: what some of the values refuse, all of
+// them do. Most groups are on no book, and this shows it without sorting them.
+class Sieve {
+ public:
+  Sieve(std::span<const double> values, const Precision& precision, const CodeBook& book,
+        double offset)
+      : book_(book), count_(std::min(kFew, values.size())) {
+    const auto slack_of = [&](double value) {
+      return precision.relative * std::abs(value) + precision.least;
+    };
+    for (std::size_t i = 0; i < count_; ++i) {
+      shifted_[i] = values[i] - offset;
+      slack_[i] = slack_of(values[i]) + (book.offset ? slack_of(offset) : precision.least) +
+                  precision.relative * std::abs(shifted_[i]);
+    }
+  }
+
+  bool lets_through(double scale) const {
+    const double inverse = 1 / scale;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const double x = shifted_[i] * inverse;
+      if (std::abs(x - nearest(book_, x).level) > slack_[i] * std::abs(inverse)) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kFew = 32;
+  const CodeBook& book_;
+  std::size_t count_;
+  std::array<double, kFew> shifted_, slack_;
+};
+
 // The value that is farthest from zero stands for a level that is not known: all are tried.
 std::vector<double> anchors_of(const CodeBook& book) {
   std::vector<double> levels;
@@ -185,7 +218,7 @@ std::vector<double> anchors_of(const CodeBook& book) {
 }  // namespace
 
 bool CodeBook::symmetric() const {
-  for (std::size_t i = 0; i < levels.size(); ++i)
+  for (std::size_t i = 0; 2 * i < levels.size(); ++i)
     if (levels[i] != -levels[levels.size() - 1 - i]) return false;
   return true;
 }
@@ -214,25 +247,35 @@ Precision precision_of(DType dtype) {
   return {std::ldexp(1.0, -bits - 1) + kOperations, least};
 }
 
+// Those of our own books are made once; others are left in `own`.
+static const std::vector<double>& known_anchors(const CodeBook& book, std::vector<double>& own) {
+  static const std::vector<std::vector<double>> kAnchors = [] {
+    std::vector<std::vector<double>> all;
+    for (const CodeBook& each : code_books()) all.push_back(anchors_of(each));
+    return all;
+  }();
+  const std::vector<CodeBook>& books = code_books();
+  for (std::size_t i = 0; i < books.size(); ++i)
+    if (&books[i] == &book) return kAnchors[i];
+  return own = anchors_of(book);
+}
+
 std::optional<Fit> fit(std::span<const double> values, const Precision& precision,
                        const CodeBook& book) {
   const auto [least, most] = std::ranges::minmax(values);
   if (least == most) return std::nullopt;
-  static const std::vector<double> kSteps = anchors_of(CodeBook{});
-  const std::vector<double> own = book.levels.empty() ? std::vector<double>() : anchors_of(book);
-  const std::vector<double>& anchors = book.levels.empty() ? kSteps : own;
+  std::vector<double> own;
+  const std::vector<double>& anchors = known_anchors(book, own);
   double reach = most > -least ? most : least;
   if (book.offset)
     reach = most - least;
   else if (book.levels.empty() || book.symmetric())
     reach = std::abs(reach);
-  // Most groups are on no book, and a few values show it without sorting all of them.
-  constexpr std::size_t kFew = 32;
   const double offset = book.offset ? least : 0;
-  const Trial few(distinct(values.first(std::min(kFew, values.size())), book), precision, book);
+  const Sieve sieve(values, precision, book, offset);
   std::optional<Trial> trial;
   for (const double anchor : anchors) {
-    if (!few.possible(reach / anchor, offset)) continue;
+    if (!sieve.lets_through(reach / anchor)) continue;
     if (!trial) trial.emplace(distinct(values, book), precision, book);
     std::optional<Fit> found = trial->at(reach / anchor, offset);
     if (!found || (book.levels.empty() && found->levels > kUniformLevelsMax)) continue;

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "base/parallel.h"
 #include "compare/kernels/decode.h"
-#include "compare/kernels/tile.h"
+#include "compare/kernels/products.h"
 #include "tensor/reader.h"
 
 namespace tensordiff {
@@ -24,34 +23,14 @@ struct Scratch {
   std::vector<std::byte> bytes_a, bytes_b;
 };
 
-// Every pair by itself: for what the kernel declines, and its tail.
-template <class T>
-GroupSum careful_sum(const T* a, const T* b, std::size_t count) {
-  GroupSum sum;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double x = a[i], y = b[i], d = y - x;
-    if (!std::isfinite(x) || !std::isfinite(y)) continue;
-    sum.aa += x * x;
-    sum.bb += y * y;
-    sum.dd += d * d;
-    sum.ab += x * y;
-  }
-  return sum;
-}
+GroupSum sum_of(const kernels::Products& found) { return {found.aa, found.bb, found.dd, found.ab}; }
 
-// The kernel of the comparison, told that nothing is a record or beyond tolerance: its sums alone
-// are wanted.
-template <class T>
-GroupSum sum_of(const T* a, const T* b, std::size_t count) {
-  constexpr double kAll = std::numeric_limits<double>::infinity();
-  const kernels::Tile tile{count, 0, {kAll, 0}, {kAll, kAll, kAll}, {}};
-  Sums sums;
-  const std::size_t done = kernels::diff(a, b, tile, sums);
-  const auto n = static_cast<double>(sums.values);
-  GroupSum sum{sums.m2_a + n * sums.mean_a * sums.mean_a, sums.m2_b + n * sums.mean_b * sums.mean_b,
-               sums.d_squared, sums.co + n * sums.mean_a * sums.mean_b};
-  sum.add(careful_sum(a + done, b + done, count - done));
-  return sum;
+// Floats without a copy where the elements are that, aligned.
+const float* as_float(DType dtype, const std::byte* raw, std::size_t count, float* room) {
+  if (dtype == DType::f32 && reinterpret_cast<uintptr_t>(raw) % alignof(float) == 0)
+    return reinterpret_cast<const float*>(raw);
+  kernels::decode(dtype, raw, count, room);
+  return room;
 }
 
 struct Sides {
@@ -74,7 +53,8 @@ void add_tile(const TileOf<T>& tile, const Grouping& grouping, std::vector<Group
     const uint64_t at = tile.position + done;
     const auto length = static_cast<std::size_t>(
         std::min<uint64_t>(tile.count - done, grouping.run - at % grouping.run));
-    totals[at / grouping.run % grouping.groups].add(sum_of(tile.a + done, tile.b + done, length));
+    totals[at / grouping.run % grouping.groups].add(
+        sum_of(kernels::products(tile.a + done, tile.b + done, length)));
     done += length;
   }
 }
@@ -89,9 +69,9 @@ void add_range(const Sides& sides, uint64_t first, uint64_t end, std::vector<Gro
     const std::byte* raw_a = sides.a.raw(at, count, room.bytes_a);
     const std::byte* raw_b = sides.b.raw(at, count, room.bytes_b);
     if (narrow) {
-      kernels::decode(a, raw_a, count, room.narrow_a);
-      kernels::decode(b, raw_b, count, room.narrow_b);
-      add_tile<float>({room.narrow_a, room.narrow_b, count, at}, sides.grouping, totals);
+      add_tile<float>({as_float(a, raw_a, count, room.narrow_a),
+                       as_float(b, raw_b, count, room.narrow_b), count, at},
+                      sides.grouping, totals);
     } else {
       decode(a, raw_a, count, room.wide_a);
       decode(b, raw_b, count, room.wide_b);

@@ -6,6 +6,8 @@
 #include <functional>
 #include <numeric>
 
+#include "compare/kernels/dense.h"
+
 namespace tensordiff {
 namespace {
 
@@ -13,30 +15,21 @@ struct Tridiagonal {
   std::vector<double> diagonal, beside;  // beside[i] stands between i and i + 1.
 };
 
-// row −= y · v + x · w, from one column to another. Plain pointers: this is where the time goes.
-struct Reflection {
-  const double* v;
-  const double* w;
-  double x, y;  // Of v and w in this row.
-};
-void subtract(double* row, const Reflection& by, std::size_t first, std::size_t end) {
-  for (std::size_t j = first; j < end; ++j) row[j] -= by.x * by.w[j] + by.y * by.v[j];
-}
-
 // Reflections that leave the eigenvalues as they are and bring all else to zero, column by column.
 Tridiagonal tridiagonal(Dense& matrix) {
   const std::size_t n = matrix.rows;
   Tridiagonal result{std::vector<double>(n), std::vector<double>(n, 0.0)};
   std::vector<double> v(n), w(n);
   for (std::size_t k = 0; k + 2 < n; ++k) {
-    double squares = 0;
-    for (std::size_t i = k + 1; i < n; ++i) squares += matrix.row(i)[k] * matrix.row(i)[k];
-    const double head = matrix.row(k + 1)[k];
+    // The matrix is symmetric: the row lies together, the column does not.
+    const auto across = std::span<const double>(matrix.row(k)).subspan(k + 1);
+    const double squares = dot(across, across);
+    const double head = across[0];
     const double alpha = head > 0 ? -std::sqrt(squares) : std::sqrt(squares);
     result.beside[k] = alpha;
     const double scale = squares - head * alpha;  // Half of ‖v‖².
     if (scale <= 0) continue;
-    for (std::size_t i = k + 1; i < n; ++i) v[i] = matrix.row(i)[k];
+    std::ranges::copy(across, v.begin() + static_cast<std::ptrdiff_t>(k + 1));
     v[k + 1] -= alpha;
     double projection = 0;
     for (std::size_t i = k + 1; i < n; ++i) {
@@ -46,7 +39,8 @@ Tridiagonal tridiagonal(Dense& matrix) {
     }
     for (std::size_t i = k + 1; i < n; ++i) w[i] -= projection / (2 * scale) * v[i];
     for (std::size_t i = k + 1; i < n; ++i)
-      subtract(matrix.row(i).data(), {v.data(), w.data(), v[i], w[i]}, k + 1, n);
+      kernels::subtract({v.data() + k + 1, w.data() + k + 1, w[i], v[i]}, n - k - 1,
+                        matrix.row(i).data() + k + 1);
   }
   for (std::size_t i = 0; i < n; ++i) result.diagonal[i] = matrix.row(i)[i];
   if (n >= 2) result.beside[n - 2] = matrix.row(n - 1)[n - 2];
@@ -64,7 +58,7 @@ void ql_step(Tridiagonal& t, std::size_t first, std::size_t last) {
   for (std::size_t i = last; i-- > first;) {
     const double f = sine * e[i];
     const double b = cos * e[i];
-    const double length = std::hypot(f, g);
+    const double length = std::sqrt(f * f + g * g);  // spectrum_of() has scaled what is large.
     e[i + 1] = length;
     if (length == 0) {
       d[i + 1] -= shift;
@@ -93,17 +87,9 @@ Dense difference(const Dense& b, const Dense& a) {
   return result;
 }
 
-// Four sums at once: the processor does not have to wait for the one before.
 double dot(std::span<const double> left, std::span<const double> right) {
   assert(left.size() == right.size());
-  const double* x = left.data();
-  const double* y = right.data();
-  double sums[4] = {};
-  std::size_t i = 0;
-  for (; i + 4 <= left.size(); i += 4)
-    for (std::size_t lane = 0; lane < 4; ++lane) sums[lane] += x[i + lane] * y[i + lane];
-  for (; i < left.size(); ++i) sums[0] += x[i] * y[i];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  return kernels::dot(left.data(), right.data(), left.size());
 }
 
 double cosine(std::span<const double> x, std::span<const double> y) {
@@ -196,7 +182,9 @@ Spectrum spectrum_of(const Dense& matrix) {
 double linear_cka(const Dense& gram_x, const Dense& gram_y) {
   assert(gram_x.rows == gram_y.rows);
   const auto centred = [](Dense gram) {
+    constexpr double kRounding = 1e-14;  // What is left of a constant, relative to it.
     const std::size_t n = gram.rows;
+    const double all = dot(gram.values, gram.values);
     std::vector<double> means(n);
     double mean = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -206,6 +194,8 @@ double linear_cka(const Dense& gram_x, const Dense& gram_y) {
     }
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j) gram.row(i)[j] += mean - means[i] - means[j];
+    if (dot(gram.values, gram.values) <= kRounding * kRounding * all)
+      std::ranges::fill(gram.values, 0.0);
     return gram;
   };
   return std::max(0.0, cosine(centred(gram_x).values, centred(gram_y).values));

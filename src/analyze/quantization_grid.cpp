@@ -25,14 +25,22 @@ constexpr double kLuck = 4;
 constexpr std::size_t kRows = 16, kRowMax = 4096, kOfRow = 1024;
 constexpr std::size_t kBlockSizes[] = {1024, 512, 256, 128, 64, 32, 16};
 
-using Groups = std::vector<std::vector<double>>;
+using Values = std::vector<double>;
+using Groups = std::vector<std::span<const double>>;  // Of values that share a scale.
+using Books = std::vector<const CodeBook*>;
 
-std::vector<double> values_at(const Reader& reader, uint64_t first, std::size_t count) {
-  std::vector<double> values(count);
+Groups groups_of(const std::vector<Values>& runs) { return {runs.begin(), runs.end()}; }
+
+Values values_at(const Reader& reader, uint64_t first, std::size_t count) {
+  Values values(count);
   reader.values(first, count, values.data());
   for (double& value : values)
     if (!std::isfinite(value)) value = 0;
   return values;
+}
+
+std::size_t misses_allowed(const Groups& groups) {
+  return static_cast<std::size_t>((1 - kNearlyAll) * static_cast<double>(groups.size()));
 }
 
 // All groups on one book; nothing where they are not.
@@ -40,17 +48,15 @@ std::optional<Grid> judge(const Groups& groups, const Precision& precision, cons
   Grid grid;
   grid.book = &book;
   grid.bits = book.bits;
-  std::vector<double> steps;
+  Values steps;
   std::size_t missed = 0;
   double values_counted = 0;
-  const auto allowed =
-      static_cast<std::size_t>((1 - kNearlyAll) * static_cast<double>(groups.size()));
-  for (const std::vector<double>& values : groups) {
+  for (const std::span<const double> values : groups) {
     const std::optional<Fit> found = fit(values, precision, book);
     if (!found) {
       // What cannot refuse any book says nothing.
       if (evidence_possible(values, precision) < kTelling) continue;
-      if (++missed > allowed) return std::nullopt;
+      if (++missed > misses_allowed(groups)) return std::nullopt;
       continue;
     }
     if (found->bits_of_evidence <= kLuck) continue;
@@ -81,11 +87,16 @@ bool tells_more(const Grid& x, const Grid& y) {
   return x.bits < y.bits;
 }
 
-std::optional<Grid> judge(const Groups& groups, const Precision& precision, Grid::Share share,
+// The groups, and the books that they may be on.
+struct Question {
+  const Groups& groups;
+  const Books& books;
+};
+std::optional<Grid> judge(const Question& question, const Precision& precision, Grid::Share share,
                           std::size_t block = 0) {
   std::optional<Grid> best;
-  for (const CodeBook& book : code_books()) {
-    std::optional<Grid> found = judge(groups, precision, book);
+  for (const CodeBook* book : question.books) {
+    std::optional<Grid> found = judge(question.groups, precision, *book);
     if (found && (!best || tells_more(*found, *best))) best = std::move(found);
   }
   if (best) best->share = share, best->block = block;
@@ -111,7 +122,7 @@ class Best {
 };
 
 // Blocks of a size out of longer runs that start where a block starts.
-Groups cut(const Groups& runs, std::size_t size) {
+Groups cut(const std::vector<Values>& runs, std::size_t size) {
   constexpr std::size_t kBlocks = 48;
   std::vector<std::pair<std::size_t, std::size_t>> places;
   for (std::size_t run = 0; run < runs.size(); ++run)
@@ -120,32 +131,49 @@ Groups cut(const Groups& runs, std::size_t size) {
   Groups blocks;
   for (const uint64_t which : spread(places.size(), kBlocks)) {
     const auto [run, at] = places[which];
-    const auto first = runs[run].begin() + static_cast<std::ptrdiff_t>(at);
-    blocks.emplace_back(first, first + static_cast<std::ptrdiff_t>(size));
+    blocks.push_back(std::span(runs[run]).subspan(at, size));
   }
   return blocks;
 }
 
+bool refused(const Groups& blocks, const Precision& precision, const CodeBook& book) {
+  std::size_t missed = 0;
+  for (const std::span<const double> values : blocks)
+    if (!fit(values, precision, book) && evidence_possible(values, precision) >= kTelling)
+      if (++missed > misses_allowed(blocks)) return true;
+  return false;
+}
+
+// The books that the smallest blocks of the runs may be on. Where a larger group is on a book, so
+// is every block of it: what these refuse need not be looked for in larger groups.
+Books open_books(const std::vector<Values>& runs, const Precision& precision) {
+  const Groups blocks = cut(runs, std::ranges::min(kBlockSizes));
+  Books books;
+  for (const CodeBook& book : code_books())
+    if (!refused(blocks, precision, book)) books.push_back(&book);
+  return books;
+}
+
 // Some columns, from runs of neighbours: a column by itself is a page of the file for each value.
-Groups columns_of(const Reader& reader, const Extents& extents) {
-  constexpr std::size_t kRuns = 4, kRun = 4, kDown = 1024;
-  const auto height = static_cast<std::size_t>(std::min<uint64_t>(extents.rows, kDown));
+std::vector<Values> columns_of(const Reader& reader, const Extents& extents, uint64_t down) {
+  constexpr std::size_t kRuns = 4, kRun = 4;
+  const auto height = static_cast<std::size_t>(std::min<uint64_t>(extents.rows, down));
   const auto run = static_cast<std::size_t>(std::min<uint64_t>(extents.columns, kRun));
-  Groups columns;
+  std::vector<Values> columns;
   for (const uint64_t at : spread(extents.columns / run, kRuns)) {
-    Groups some(run, std::vector<double>(height));
+    std::vector<Values> some(run, Values(height));
     for (std::size_t row = 0; row < height; ++row) {
-      const std::vector<double> values = values_at(reader, row * extents.columns + at * run, run);
+      const Values values = values_at(reader, row * extents.columns + at * run, run);
       for (std::size_t i = 0; i < run; ++i) some[i][row] = values[i];
     }
-    for (std::vector<double>& column : some) columns.push_back(std::move(column));
+    for (Values& column : some) columns.push_back(std::move(column));
   }
   return columns;
 }
 
 // Runs of the longest block, by the order of elements alone: as bitsandbytes cuts a tensor.
-Groups flat_runs(const Reader& reader, uint64_t elements) {
-  Groups runs;
+std::vector<Values> flat_runs(const Reader& reader, uint64_t elements) {
+  std::vector<Values> runs;
   const uint64_t size = kBlockSizes[0];
   if (elements < size) return {values_at(reader, 0, elements)};
   for (const uint64_t at : spread(elements / size, kRows))
@@ -153,15 +181,47 @@ Groups flat_runs(const Reader& reader, uint64_t elements) {
   return runs;
 }
 
-// The largest blocks that fit, whichever way they run.
-struct Runs {
-  Groups values;
+// Runs along one way through the tensor, and the books that their values may be on.
+struct Way {
   Grid::Share share;
+  std::vector<Values> runs = {};
+  Books books = {};
 };
-void find_blocks(const std::vector<Runs>& ways, const Precision& precision, Best& best) {
+
+// The largest blocks that fit, whichever way they run.
+void find_blocks(const std::vector<const Way*>& ways, const Precision& precision, Best& best) {
   for (const std::size_t size : kBlockSizes)
-    for (const Runs& way : ways)
-      if (!best.found()) best.add(judge(cut(way.values, size), precision, way.share, size));
+    for (const Way* way : ways)
+      if (!best.found() && !way->books.empty())
+        best.add(judge({cut(way->runs, size), way->books}, precision, way->share, size));
+}
+
+Way rows_of(const Reader& reader, const Extents& extents, const Precision& precision) {
+  Way way{Grid::Share::block};
+  const auto width = static_cast<std::size_t>(std::min<uint64_t>(extents.columns, kRowMax));
+  for (const uint64_t row : spread(extents.rows, kRows))
+    way.runs.push_back(values_at(reader, row * extents.columns, width));
+  way.books = open_books(way.runs, precision);
+  return way;
+}
+
+// A few rows are enough to refuse all books; else more are read.
+Way down_of(const Reader& reader, const Extents& extents, const Precision& precision) {
+  constexpr uint64_t kFewDown = 64, kDown = 1024;
+  Way way{Grid::Share::block_down};
+  if (extents.rows < 2 || extents.columns < 2) return way;
+  way.books = open_books(columns_of(reader, extents, kFewDown), precision);
+  if (!way.books.empty()) way.runs = columns_of(reader, extents, kDown);
+  return way;
+}
+
+// One scale for all: some values of each row, since levels of one scale show in fewer.
+Values some_of_all(const std::vector<Values>& rows, std::span<const double> extremes) {
+  Values some(extremes.begin(), extremes.end());
+  for (const Values& row : rows)
+    some.insert(some.end(), row.begin(),
+                row.begin() + static_cast<std::ptrdiff_t>(std::min(row.size(), kOfRow)));
+  return some;
 }
 
 }  // namespace
@@ -191,28 +251,23 @@ Result<std::optional<Grid>> find_grid(const View& view, std::span<const double> 
   const Precision precision = precision_of(view.dtype);
   const Reader reader = TRY(Reader::open(view));
 
-  Groups rows;
-  const auto width = static_cast<std::size_t>(std::min<uint64_t>(extents.columns, kRowMax));
-  for (const uint64_t row : spread(extents.rows, kRows))
-    rows.push_back(values_at(reader, row * extents.columns, width));
-  Groups whole{std::vector<double>(extremes.begin(), extremes.end())};
-  // Some of each row: levels of one scale show in fewer values.
-  for (const std::vector<double>& row : rows)
-    whole[0].insert(whole[0].end(), row.begin(),
-                    row.begin() + static_cast<std::ptrdiff_t>(std::min(row.size(), kOfRow)));
   Best best;
-  best.add(judge(whole, precision, Grid::Share::tensor));
-  if (!best.found()) best.add(judge(rows, precision, Grid::Share::row));
-  Groups columns;
-  if (!best.found() && extents.rows > 1 && extents.columns > 1) {
-    columns = columns_of(reader, extents);
-    best.add(judge(columns, precision, Grid::Share::column));
+  const Way along = rows_of(reader, extents, precision);
+  if (!along.books.empty()) {
+    const Values whole = some_of_all(along.runs, extremes);
+    best.add(judge({{whole}, along.books}, precision, Grid::Share::tensor));
+    if (!best.found())
+      best.add(judge({groups_of(along.runs), along.books}, precision, Grid::Share::row));
   }
-  if (!best.found())
-    find_blocks({{rows, Grid::Share::block},
-                 {flat_runs(reader, elements), Grid::Share::block},
-                 {std::move(columns), Grid::Share::block_down}},
-                precision, best);
+  if (!best.found()) {
+    const Way down = down_of(reader, extents, precision);
+    if (!down.books.empty())
+      best.add(judge({groups_of(down.runs), down.books}, precision, Grid::Share::column));
+    Way flat{Grid::Share::block};
+    if (!best.found()) flat.runs = flat_runs(reader, elements);
+    if (!best.found()) flat.books = open_books(flat.runs, precision);
+    find_blocks({&along, &flat, &down}, precision, best);
+  }
   if (!reader.intact()) return Error("the file was cut short while it was read");
   return best.take();
 }

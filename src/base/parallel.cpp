@@ -15,6 +15,18 @@ namespace {
 std::mutex limit_mutex;
 std::unique_ptr<tbb::global_control> limit;
 
+// With one thread the library is not started at all, which takes as long as comparing two small
+// files does; but work that somebody may call off is watched by it.
+std::atomic<bool> one_thread = false;
+std::atomic<int> cancellations = 0;
+
+bool works_alone() { return one_thread && cancellations == 0; }
+
+std::unique_ptr<tbb::global_control> at_most(std::size_t threads) {
+  return std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                               threads);
+}
+
 // ThreadSanitizer cannot see into the threading library, which is not built with it. These tell it
 // what is so: work starts after for_each_index() is called and ends before it returns.
 #if defined(__SANITIZE_THREAD__)
@@ -32,16 +44,20 @@ void happens_before(void*) {}
 void set_threads(std::size_t count) {
   const std::scoped_lock lock(limit_mutex);
   limit.reset();
-  if (count == 0) return;
-  limit =
-      std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, count);
+  one_thread = count == 1;
+  if (count > 1 || (one_thread && cancellations > 0)) limit = at_most(count);
 }
 
 std::size_t threads() {
+  if (works_alone()) return 1;
   return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
 }
 
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work) {
+  if (works_alone()) {
+    for (std::size_t index = 0; index < count; ++index) work(index);
+    return;
+  }
   char start = 0;
   char end = 0;
   happens_before(&start);
@@ -65,8 +81,12 @@ struct Cancellation::Context {
   std::atomic<bool> asked = false;
 };
 
-Cancellation::Cancellation() : context_(std::make_unique<Context>()) {}
-Cancellation::~Cancellation() = default;
+Cancellation::Cancellation() : context_(std::make_unique<Context>()) {
+  const std::scoped_lock lock(limit_mutex);
+  ++cancellations;
+  if (one_thread && !limit) limit = at_most(1);
+}
+Cancellation::~Cancellation() { --cancellations; }
 
 void Cancellation::run(const std::function<void()>& work) {
   tbb::parallel_for(
@@ -80,6 +100,6 @@ void Cancellation::cancel() {
 
 bool Cancellation::cancelled() const { return context_->asked; }
 
-bool called_off() { return tbb::is_current_task_group_canceling(); }
+bool called_off() { return !works_alone() && tbb::is_current_task_group_canceling(); }
 
 }  // namespace tensordiff

@@ -166,8 +166,24 @@ Error unknown_option(const Command& command, const std::vector<std::string>& arg
   return Error("{}", otherwise);
 }
 
+// Files first, so that the command line has the last word.
+Result<void> read_config(const Command& command, Settings& settings) {
+  if (command.groups.empty()) return {};
+  const Config config = TRY(load_config());
+  TRY(apply_config(config.entries, command, settings));
+  // tensordiff config shows all of it anyway.
+  if (&command != &commands::config) say(in_force_text(config, command));
+  return {};
+}
+
 Result<ParsedLine> parse(const Command& command, const std::vector<std::string>& arguments) {
   ParsedLine line;
+  // Telling CLI11 of all options takes as long as comparing two small files does.
+  if (std::ranges::none_of(arguments, [](const auto& word) { return word.starts_with('-'); })) {
+    line.inputs = arguments;
+    TRY(read_config(command, line.settings));
+    return line;
+  }
   CLI::App app;
   app.set_help_flag();
   app.add_option("inputs", line.inputs);
@@ -190,14 +206,8 @@ Result<ParsedLine> parse(const Command& command, const std::vector<std::string>&
   } catch (const CLI::ParseError& error) {
     return unknown_option(command, arguments, error.what());
   }
-  // Files first, so that the command line has the last word.
-  if (app.count("--no-config") + app.count("--help") + app.count("--help-all") == 0 &&
-      !command.groups.empty()) {
-    const Config config = TRY(load_config());
-    TRY(apply_config(config.entries, command, line.settings));
-    // tensordiff config shows all of it anyway.
-    if (&command != &commands::config) say(in_force_text(config, command));
-  }
+  if (app.count("--no-config") + app.count("--help") + app.count("--help-all") == 0)
+    TRY(read_config(command, line.settings));
   TRY(apply_in_order(app, rows, line));
   return line;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "compare/kernels/dense.h"
 #include "diagnose/attention_forms.h"
 #include "diagnose/fit.h"
 #include "diagnose/heads.h"
@@ -43,15 +44,8 @@ double slope_of(uint64_t head, uint64_t heads) {
 
 double capped(double score, double cap) { return cap > 0 ? cap * std::tanh(score / cap) : score; }
 
-// In four sums, which need not wait for each other.
 double dot(std::span<const double> x, std::span<const double> y) {
-  double sums[4] = {};
-  const double *left = x.data(), *right = y.data();
-  std::size_t i = 0;
-  for (; i + 4 <= x.size(); i += 4)
-    for (std::size_t k = 0; k < 4; ++k) sums[k] += left[i + k] * right[i + k];
-  for (; i < x.size(); ++i) sums[0] += left[i] * right[i];
-  return sums[0] + sums[1] + sums[2] + sums[3];
+  return kernels::dot(x.data(), y.data(), x.size());
 }
 
 // What one head of one token sees, and by how much: not yet divided by their sum.
@@ -82,8 +76,7 @@ Seen seen_by(const AttentionInputs& in, const AttentionForm& form, uint64_t row,
 }
 
 void add_times(double factor, const double* from, std::span<double> to) {
-  double* into = to.data();
-  for (std::size_t i = 0; i < to.size(); ++i) into[i] += factor * from[i];
+  kernels::add_times(factor, from, to.size(), to.data());
 }
 
 // One head of one token into `out`.

@@ -5,6 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "compare/kernels/dense.h"
+
 namespace tensordiff {
 namespace {
 
@@ -15,20 +17,12 @@ constexpr uint64_t kValuesThatTell = 64;
 constexpr double kClearlyMore = 1.5;
 constexpr double kClearlyLess = 0.5;  // Where the right one is off by less than all of its size.
 
-// ‖x − y‖², where both are numbers. Four sums at a time: one waits for itself.
+// ‖x − y‖², where both are numbers.
 double squared_gap(const double* x, const double* y, uint64_t size) {
-  double sums[4] = {};
-  uint64_t i = 0;
-  for (; i + 4 <= size; i += 4)
-    for (uint64_t lane = 0; lane < 4; ++lane) {
-      const double apart = x[i + lane] - y[i + lane];
-      sums[lane] += apart * apart;
-    }
-  double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  for (; i < size; ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
+  double sum = kernels::squares_apart(x, y, size);
   if (std::isfinite(sum)) return sum;
   sum = 0;
-  for (i = 0; i < size; ++i) {
+  for (uint64_t i = 0; i < size; ++i) {
     const double apart = x[i] - y[i];
     if (std::isfinite(apart)) sum += apart * apart;
   }

@@ -213,7 +213,9 @@ void forgive_shifts(Run& run, const Asked& asked, Insight& insight) {
 void blame_sums(Run& run) {
   for (Site& site : run.sites) {
     if (!site.bug() || !site.created) continue;
-    for (const std::size_t input : site.inputs) {
+    for (std::size_t input : site.inputs) {
+      // A module and the last that it calls hold the same: the first of them is told.
+      while (run.sites[input].repeats) input = *run.sites[input].copy_of;
       Site& source = run.sites[input];
       const auto summed = [](const Step& step) { return step.side == 'b' && step.op == Op::sum; };
       if (!reduces_over_ranks(source.role) || std::ranges::none_of(source.views.steps, summed))

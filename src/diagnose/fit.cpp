@@ -6,10 +6,16 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "compare/kernels/dense.h"
 
 namespace tensordiff {
 
+// Sums are taken without looking at each value. Only where one is not finite, or too large to be
+// squared, are they taken again.
+
 double norm(std::span<const double> x) {
+  const double all = kernels::dot(x.data(), x.data(), x.size());
+  if (std::isfinite(all)) return std::sqrt(all);
   double sum = 0;
   for (const double value : x)
     if (std::isfinite(value)) sum += value * value;
@@ -17,8 +23,11 @@ double norm(std::span<const double> x) {
 }
 
 double distance(std::span<const double> x, std::span<const double> y) {
+  const std::size_t count = std::min(x.size(), y.size());
+  const double all = kernels::squares_apart(x.data(), y.data(), count);
+  if (std::isfinite(all)) return std::sqrt(all);
   double sum = 0;
-  for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const double apart = x[i] - y[i];
     if (std::isfinite(apart)) sum += apart * apart;
   }
@@ -26,8 +35,12 @@ double distance(std::span<const double> x, std::span<const double> y) {
 }
 
 double factor_between(std::span<const double> x, std::span<const double> y) {
-  double xy = 0, xx = 0;
-  for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+  const std::size_t count = std::min(x.size(), y.size());
+  double xy = kernels::dot(x.data(), y.data(), count);
+  double xx = kernels::dot(x.data(), x.data(), count);
+  if (std::isfinite(xy) && std::isfinite(xx)) return xx > 0 ? xy / xx : 0;
+  xy = xx = 0;
+  for (std::size_t i = 0; i < count; ++i) {
     if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
     xy += x[i] * y[i];
     xx += x[i] * x[i];

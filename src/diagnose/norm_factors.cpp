@@ -70,17 +70,21 @@ void fit_centred_feature(const NormParts& parts, uint64_t i, NormFactors& fit) {
 void fit_features(const NormParts& parts, NormFactors& fit) {
   for (std::vector<double>* each : {&fit.w_stream, &fit.w_branch, &fit.shift, &fit.start})
     each->assign(parts.out.features, 0);
-  for (uint64_t i = 0; i < parts.out.features; ++i) {
-    if (fit.centred) {
-      fit_centred_feature(parts, i, fit);
-      continue;
-    }
-    LeastSquares sums;
-    for (uint64_t row = 0; row < parts.out.rows(); ++row)
-      sums.add(fit.of_stream[row] * parts.stream.row(row)[i],
-               fit.of_branch[row] * parts.branch.row(row)[i], parts.out.row(row)[i]);
-    sums.solve(fit.w_stream[i], fit.w_branch[i]);
+  if (fit.centred) {
+    for (uint64_t i = 0; i < parts.out.features; ++i) fit_centred_feature(parts, i, fit);
+    return;
   }
+  // Row after row, as they lie.
+  std::vector<LeastSquares> sums(parts.out.features);
+  for (uint64_t row = 0; row < parts.out.rows(); ++row) {
+    const double of_stream = fit.of_stream[row], of_branch = fit.of_branch[row];
+    const double* stream = parts.stream.row(row).data();
+    const double* branch = parts.branch.row(row).data();
+    const double* out = parts.out.row(row).data();
+    for (uint64_t i = 0; i < parts.out.features; ++i)
+      sums[i].add(of_stream * stream[i], of_branch * branch[i], out[i]);
+  }
+  for (uint64_t i = 0; i < parts.out.features; ++i) sums[i].solve(fit.w_stream[i], fit.w_branch[i]);
 }
 
 // Every so many features.

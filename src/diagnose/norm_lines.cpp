@@ -51,13 +51,15 @@ Matrix on_lines(const Matrix& unit, const NormLines& lines) {
 
 NormLines lines_between(const Matrix& unit, const Matrix& out, bool centred) {
   NormLines lines{centred, std::vector<double>(out.features), std::vector<double>(out.features)};
-  for (uint64_t i = 0; i < out.features; ++i) {
-    // Without a mean to take away there is no start either.
-    LeastSquares sums;
-    for (uint64_t row = 0; row < out.rows(); ++row)
-      sums.add(unit.row(row)[i], centred ? 1 : 0, out.row(row)[i]);
-    sums.solve(lines.slope[i], lines.start[i]);
+  // Without a mean to take away there is no start either.
+  const double start = centred ? 1 : 0;
+  std::vector<LeastSquares> sums(out.features);
+  for (uint64_t row = 0; row < out.rows(); ++row) {
+    const double* from = unit.row(row).data();
+    const double* to = out.row(row).data();
+    for (uint64_t i = 0; i < out.features; ++i) sums[i].add(from[i], start, to[i]);
   }
+  for (uint64_t i = 0; i < out.features; ++i) sums[i].solve(lines.slope[i], lines.start[i]);
   return lines;
 }
 

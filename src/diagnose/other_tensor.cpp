@@ -19,10 +19,11 @@ namespace {
 
 constexpr std::size_t kSample = 256;
 
-std::vector<double> sample_of(const View& view, const Extent& extent) {
+std::vector<double> sample_of(const View& view, const Extent& extent,
+                              std::span<const uint64_t> positions) {
   const Result<Reader> reader = Reader::open(by_tokens(view, extent).view);
   if (!reader.ok()) return {};
-  return values_at(reader.value(), sample_positions(view.elements(), kSample));
+  return values_at(reader.value(), positions);
 }
 
 bool same_values(const View& x, const View& y, const Extent& extent) {
@@ -45,14 +46,15 @@ std::optional<Explanation> examine(const Case& it) {
     if (!other || !same_values(other->views.b, it.site.views.b, it.run.extent)) return std::nullopt;
     return held_as(*other);
   }
-  const std::vector<double> of_b = sample_of(it.site.views.b, it.run.extent);
+  const std::vector<uint64_t> positions = sample_positions(it.site.views.a.elements(), kSample);
+  const std::vector<double> of_b = sample_of(it.site.views.b, it.run.extent, positions);
   const Site* nearest = nullptr;
   double least = INFINITY;
   for (const Site& other : it.run.sites) {
     if (&other == &it.site || !other.compared() ||
         other.views.a.elements() != it.site.views.a.elements())
       continue;
-    const double gap = distance(sample_of(other.views.a, it.run.extent), of_b);
+    const double gap = distance(sample_of(other.views.a, it.run.extent, positions), of_b);
     if (gap < least) least = gap, nearest = &other;
   }
   if (!nearest || it.site.views.a.elements() < 2) return std::nullopt;

@@ -22,31 +22,34 @@ namespace {
 
 using Indexes = std::vector<uint64_t>;
 
-// Whether tensors of several passes have a batch of one before their tokens: [1, tokens, …].
-bool has_batch_of_one(const Catalog& catalog, const std::vector<Item>& items) {
+// The axis of a batch of one, where tensors of several passes have it beside their tokens:
+// [1, tokens, …], or [tokens, 1, …] of Megatron. One token of one sequence is both.
+std::optional<std::size_t> batch_axis(const Catalog& catalog, const std::vector<Item>& items) {
   std::set<int32_t> passes;
-  std::size_t batched = 0, matrices = 0;
+  std::size_t first = 0, second = 0, both = 0, matrices = 0;
   for (const Item& item : items) {
     const Shape& shape = catalog.tensors[item.tensors[0]].view.shape;
     passes.insert(item.pass);
-    batched += shape.size() > 2 && shape[0] == 1 && !item.part;
     matrices += shape.size() == 2;
+    if (shape.size() < 3 || item.part || (shape[0] != 1 && shape[1] != 1)) continue;
+    ++(shape[0] == shape[1] ? both : shape[0] == 1 ? first : second);
   }
-  return passes.size() > 1 && batched > matrices;
+  if (passes.size() < 2 || std::max(first, second) + both <= matrices) return std::nullopt;
+  return first >= second ? 0 : 1;
 }
 
 // The rows that most matrices of each pass have: its tokens, where nothing else tells. In dumps
 // whose tensors have a batch of several, rows are no tokens.
 std::map<int32_t, uint64_t> usual_rows(const Catalog& catalog, const std::vector<Item>& items,
-                                       bool batch_of_one) {
+                                       std::optional<std::size_t> batch) {
   std::map<int32_t, std::map<uint64_t, std::size_t>> seen;
   std::size_t matrices = 0;
   for (const Item& item : items) {
     const Shape& shape = catalog.tensors[item.tensors[0]].view.shape;
-    const bool batched = batch_of_one && !item.part && shape.size() == 3 && shape[0] == 1;
+    const bool batched = batch && !item.part && shape.size() == 3 && shape[*batch] == 1;
     if (shape.size() != (item.part ? 3 : 2) && !batched) continue;
     ++matrices;
-    ++seen[item.pass][shape[batched ? 1 : 0]];
+    ++seen[item.pass][shape[batched ? 1 - *batch : 0]];
   }
   std::map<int32_t, uint64_t> rows;
   if (2 * matrices < items.size()) return rows;
@@ -156,8 +159,8 @@ class Arranging {
     Dump dump = layout_.read(catalog_);
     std::vector<Item> items = items_of(catalog_, dump);
     if (items.empty()) return {};
-    batch_of_one_ = has_batch_of_one(catalog_, items);
-    const std::map<int32_t, uint64_t> rows = usual_rows(catalog_, items, batch_of_one_);
+    batch_ = batch_axis(catalog_, items);
+    const std::map<int32_t, uint64_t> rows = usual_rows(catalog_, items, batch_);
     std::map<int32_t, PassFacts> facts = facts_of(catalog_, dump);
     std::erase_if(facts, [&](const auto& pass) { return !rows.contains(pass.first); });
     for (const auto& [pass, count] : rows) {
@@ -197,8 +200,8 @@ class Arranging {
     std::vector<View> terms;
     for (const std::size_t tensor : item.tensors) {
       const View& view = catalog_.tensors[tensor].view;
-      const bool batched = batch_of_one_ && view.shape.size() > 2 && view.shape[0] == 1;
-      terms.push_back(batched ? squeezed(view, 0) : view);
+      const bool batched = batch_ && view.shape.size() > 2 && view.shape[*batch_] == 1;
+      terms.push_back(batched ? squeezed(view, *batch_) : view);
     }
     return terms.size() == 1 ? std::move(terms[0]) : summed(terms);
   }
@@ -258,7 +261,7 @@ class Arranging {
   Catalog& catalog_;
   const Layout& layout_;
   bool many_ranks_ = false;
-  bool batch_of_one_ = false;  // [1, tokens, …], of several passes.
+  std::optional<std::size_t> batch_;  // The axis of a batch of one, of several passes.
 };
 
 std::string layout_names() {

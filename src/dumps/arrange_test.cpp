@@ -57,8 +57,9 @@ TEST(Arrange, HiddenAndResidualAreTheirSum) {
   const Catalog catalog =
       arranged({rows("model.embed_tokens", {1, 1}), rows("model.layers.0.0", {1, 2}),
                 rows("model.layers.0.1", {10, 20})});
-  EXPECT_EQ(names_in(catalog), (Texts{"model.embed_tokens", "model.layers.0.0", "model.layers.0",
-                                      "model.layers.0.1"}));
+  EXPECT_EQ(names_in(catalog),
+            (Texts{"model.embed_tokens", "model.layers.0.0 as model.layers.0.hidden_part",
+                   "model.layers.0", "model.layers.0.1 as model.layers.0.residual_part"}));
   EXPECT_EQ(values_of(*find(catalog, "model.layers.0")), (Rows{11, 22}));
   EXPECT_EQ(catalog.layout, "module-hooks");
 }
@@ -138,6 +139,19 @@ TEST(Arrange, PassesAreJoinedAlongTheirTokens) {
   EXPECT_EQ(catalog.tokens[2].position, 2);
   EXPECT_EQ(catalog.tokens[4].sequence, 1);
   EXPECT_EQ(catalog.tensors.size(), 2u);  // Facts are no tensors.
+}
+
+// [tokens, 1, hidden], as Megatron has it; a pass of one token may be either.
+TEST(Arrange, TokensMayStandBeforeABatchOfOne) {
+  const auto of = [](std::string name, const Rows& values) {
+    return Tensor{std::move(name), f32_view({values.size(), 1, 1}, values), ""};
+  };
+  const Catalog catalog = arranged(
+      {of("step_0.model.embed_tokens", {1, 2, 3}), of("step_0.model.layers.0.mlp", {4, 5, 6}),
+       of("step_1.model.embed_tokens", {7}), of("step_1.model.layers.0.mlp", {8})});
+  ASSERT_TRUE(find(catalog, "model.layers.0.mlp"));
+  EXPECT_EQ(values_of(*find(catalog, "model.layers.0.mlp")), (Rows{4, 5, 6, 8}));
+  EXPECT_EQ(catalog.tokens.size(), 4U);
 }
 
 TEST(Arrange, LogitsAreOfTheLastTokenOfEachSequence) {

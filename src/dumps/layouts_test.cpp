@@ -80,6 +80,19 @@ const std::vector<Grammar>& grammars() {
        {"layers.3.attn_q pass 2 rank 1",
         "dump_20260823_101201_107919/model.layers.5.self_attn.rotary_emb output 1 rank 0",
         "model.norm rank 0", "x.recompute.chunk=4 rank 0"}},
+      {layouts::sglang_dumper,  // Megatron counts layers from 1.
+       {"step=0___rank=0___dump_index=7___name=mlp_output___layer_number=2.value",
+        "step=0___rank=0___dump_index=3___name=mlp_output___layer_number=1.value",
+        "step=0___rank=0___dump_index=3___name=mlp_output___layer_number=1"
+        ".meta.megatron_parallel_info.tp_size"},
+       {"layers.1.mlp_output rank 0", "layers.0.mlp_output rank 0"}},
+      {layouts::module_hooks,  // A counter of the hooks, in each pass anew.
+       {"step_0/00007_model.embed_tokens", "step_0/00008_model.layers.0.mlp",
+        "step_0/00009_model.layers.0.0", "step_1/00007_model.embed_tokens",
+        "step_1/00008_model.layers.0.mlp", "step_1/00009_model.layers.0.0"},
+       {"model.embed_tokens", "model.layers.0.mlp", "model.layers.0 output 0",
+        "model.embed_tokens pass 1", "model.layers.0.mlp pass 1",
+        "model.layers.0 output 0 pass 1"}},
       {layouts::msprobe,
        {"step1/rank2/dump_tensor_data/Module.model.layers.0.mlp.LlamaMLP.forward.0.output.0",
         "proc4711/Module.model.norm.RMSNorm.forward.0.output.1",
@@ -89,6 +102,13 @@ const std::vector<Grammar>& grammars() {
        {"model.layers.0.mlp output 0 pass 32768 rank 2", "model.norm output 1", "model.norm.weight",
         "model.norm.forward.input.0", "model.norm.backward.output.0",
         "Functional.linear.3.forward.output.0"}},
+      {layouts::tensorrt_llm,  // A model in a model: the layers are counted where they are called.
+       {"rank0/2.LlamaForCausalLM-1.LlamaModel-2.LlamaDecoderLayer-4.GatedMLP-output.x",
+        "rank0/2.LlamaForCausalLM-1.LlamaModel-2.LlamaDecoderLayer-5.RMSNorm-output.2",
+        "rank0/2.LlamaForCausalLM-1.LlamaModel-3.LlamaDecoderLayer-3.GatedMLP-output.x",
+        "rank0/2.LlamaForCausalLM-1.LlamaModel-3.LlamaDecoderLayer-4.RMSNorm-output.2"},
+       {"model.layers.0.mlp pass 2 rank 0", "model.layers.1.input_layernorm pass 2 rank 0",
+        "model.layers.1.mlp pass 2 rank 0", "model.norm pass 2 rank 0"}},
       {layouts::tensorrt_llm,
        {"rank0/1.LlamaModel-1.Embedding-input.input", "rank0/1.LlamaModel-1.Embedding-output.input",
         "rank0/1.LlamaModel-1.Embedding-output.1",
@@ -145,6 +165,10 @@ const std::vector<Grammar>& grammars() {
         "_model_norm_Mul_output_0_default_rank_0./model/norm/Mul_output_0",
         "_model_norm_Pow_output_0./model/norm/Pow_output_0"},
        {"model.layers.0.mlp.up_proj rank 1", "model.norm rank 0", "/model/norm/Pow_output_0"}},
+      {layouts::onnx_values,  // Several runs of a session.
+       {"iteration_0//model/norm/Mul_output_0", "iteration_1//model/norm/Mul_output_0",
+        "iteration_1//model/norm/Pow_output_0"},
+       {"model.norm", "model.norm pass 1", "/model/norm/Pow_output_0 pass 1"}},
       {layouts::llama_cpp,  // A log has a name as often as it is computed.
        {"Qcur-0", "Qcur-0@1", "Qcur-0@2", "Vcur-0", "Vcur-0@1", "l_out-0"},
        {"layers.0.self_attn.q_proj", "Qcur-0@1", "layers.0.self_attn.q_rope",

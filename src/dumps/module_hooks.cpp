@@ -13,10 +13,14 @@
 // Several passes may lie in one dump, with the number of the pass in front of each name or behind
 // it.
 //
+// A number in front that is another one for each call is a counter of the hooks: it tells the order
+// and is no part of a name, "00012_model.layers.0.mlp".
+//
 // Modules of Megatron give (output, bias or None): a number 0 that has no 1 beside it is the output
 // of any module that is known by its path.
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "dumps/grammar.h"
@@ -37,15 +41,38 @@ bool take_output_word(std::string_view& path, std::optional<int32_t>& number) {
   return true;
 }
 
+// A number in front of the last part of a path, and the path without it.
+struct Counted {
+  int32_t number = 0;
+  std::string rest;
+};
+
+std::optional<Counted> counted(std::string_view name) {
+  const std::size_t start = name.rfind('/') + 1;
+  const std::size_t end = name.find_first_not_of("0123456789", start);
+  if (end == std::string_view::npos || std::string_view("_-.").find(name[end]) == name.npos)
+    return std::nullopt;
+  const std::optional<int32_t> number = whole_number(name.substr(start, end - start));
+  if (!number || end + 1 == name.size()) return std::nullopt;
+  return Counted{*number, std::string(name.substr(0, start)).append(name.substr(end + 1))};
+}
+
 bool is_fact(const Tensor& tensor) { return fact_in(tensor, tensor.name) != RunFact::none; }
 
 // The names of a dump, and what their numbers mean.
 class Names {
  public:
-  explicit Names(const Catalog& catalog) : passes_(catalog) {
+  // What a name says beside the module: the pass, and the order where it is counted.
+  struct Name {
+    int32_t pass = 0;
+    std::optional<int32_t> order;
+    std::string module;
+  };
+
+  explicit Names(const Catalog& catalog) : passes_(catalog), counts_(has_counter(catalog)) {
     std::size_t results = 0, words = 0;
     for (const Tensor& tensor : catalog.tensors) {
-      const std::string name = passes_.read(tensor.name).rest;
+      const std::string name = read(tensor.name).module;
       names_.insert(name);
       std::string_view path = name;
       std::optional<int32_t> number;
@@ -60,7 +87,15 @@ class Names {
     }
   }
 
-  const PassNames& passes() const { return passes_; }
+  bool tell_more() const { return passes_.any() || counts_; }
+
+  Name read(std::string_view name) const {
+    PassName in_pass = passes_.read(name);
+    if (!counts_) return {in_pass.pass, std::nullopt, std::move(in_pass.rest)};
+    std::optional<Counted> found = counted(in_pass.rest);
+    if (!found) return {in_pass.pass, std::nullopt, std::move(in_pass.rest)};
+    return {in_pass.pass, found->number, std::move(found->rest)};
+  }
 
   // Takes what tells the output off a path; says which it is, and whether there was anything.
   bool take(std::string_view& path, std::optional<int32_t>& number) const {
@@ -75,6 +110,26 @@ class Names {
   }
 
  private:
+  // Each number stands before one module, which has its layer in its own name.
+  bool has_counter(const Catalog& catalog) const {
+    std::map<std::pair<int32_t, int32_t>, std::string> modules;  // By pass and number.
+    std::set<std::pair<int32_t, std::string>> rests;
+    std::size_t results = 0, layered = 0;
+    for (const Tensor& tensor : catalog.tensors) {
+      const auto [pass, name] = passes_.read(tensor.name);
+      const std::optional<Counted> found = counted(name);
+      if (!found && fact_in(tensor, name) != RunFact::none) continue;
+      if (!found || !rests.insert({pass, found->rest}).second) return false;
+      std::string_view module = found->rest;
+      take_output(module);
+      const auto at = modules.try_emplace({pass, found->number}, module).first;
+      if (at->second != module) return false;
+      ++results;
+      layered += read_place(found->rest).layer >= 0;
+    }
+    return results > 0 && 2 * layered >= results;
+  }
+
   bool gives_one(std::string_view path) const {
     const Place place = read_place(path);
     return place.known && place.layer >= 0 && place.parameter == Param::none &&
@@ -92,6 +147,7 @@ class Names {
   }
 
   PassNames passes_;
+  bool counts_ = false;
   std::set<std::string, std::less<>> names_;
   bool says_output_ = false;
   std::size_t parents_ = 0;  // How many names stand below another one.
@@ -102,7 +158,7 @@ bool recognises(const Catalog& catalog) {
   const Names names(catalog);
   std::size_t modules = 0, others = 0;
   for (const Tensor& tensor : catalog.tensors) {
-    const std::string name = names.passes().read(tensor.name).rest;
+    const std::string name = names.read(tensor.name).module;
     const Place place = read_place(name);
     if (place.parameter != Param::none) return false;
     std::string_view path = name;
@@ -112,16 +168,16 @@ bool recognises(const Catalog& catalog) {
     modules += place.known || other;
     others += other;
   }
-  return (others > 0 || names.passes().any()) && 2 * modules >= catalog.tensors.size();
+  return (others > 0 || names.tell_more()) && 2 * modules >= catalog.tensors.size();
 }
 
 Dump read(const Catalog& catalog) {
   Dump dump;
   const Names names(catalog);
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
-    const auto [pass, name] = names.passes().read(catalog.tensors[i].name);
+    const auto [pass, order, name] = names.read(catalog.tensors[i].name);
     Record record{.tensor = i, .path = name};
-    record.order = static_cast<int64_t>(i);
+    record.order = order ? *order : static_cast<int64_t>(i);
     record.pass = pass;
     record.fact = fact_in(catalog.tensors[i], name);
     std::string_view path = name;

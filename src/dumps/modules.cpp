@@ -162,8 +162,9 @@ class Modules {
                       hidden.pass,
                       hidden.rank,
                       residual.order});
-    keep(hidden, "", true);
-    keep(residual, "", true);
+    // Under names of their own: the numbers of outputs are no numbers of anything else.
+    keep(hidden, std::string(module.path) + ".hidden_part", true);
+    keep(residual, std::string(module.path) + ".residual_part", true);
   }
 
   void norm(const Module& module, const Place& place) {

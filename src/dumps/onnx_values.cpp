@@ -38,9 +38,20 @@ bool is_constant(const ValueName& name) {
 struct NodeFile {
   std::string_view value;
   int32_t rank = Place::kNone;
+  int32_t pass = 0;
 };
 
+// Several runs of a session: "iteration_2//model/norm/Mul_output_0".
+int32_t take_iteration(std::string_view& name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return 0;
+  const std::optional<int32_t> pass = number_after(name.substr(0, slash), "iteration_");
+  if (pass) name.remove_prefix(slash + 1);
+  return pass.value_or(0);
+}
+
 NodeFile node_file(std::string_view name) {
+  const int32_t pass = take_iteration(name);
   constexpr std::string_view kRank = "rank_";
   for (std::size_t dot = name.find('.'); dot != std::string_view::npos;
        dot = name.find('.', dot + 1)) {
@@ -54,10 +65,10 @@ NodeFile node_file(std::string_view name) {
     const std::string_view written = file.substr(0, file.size() - value.size() - 1);
     if (!std::equal(value.begin(), value.end(), written.begin(), spelled)) continue;
     const std::size_t rank = written.find(kRank, value.size());
-    if (rank == std::string_view::npos) return {value};
-    return {value, number_after(written.substr(rank), kRank).value_or(Place::kNone)};
+    if (rank == std::string_view::npos) return {value, Place::kNone, pass};
+    return {value, number_after(written.substr(rank), kRank).value_or(Place::kNone), pass};
   }
-  return {name};
+  return {name, Place::kNone, pass};
 }
 
 std::optional<ValueName> parse(std::string_view name) {
@@ -97,11 +108,13 @@ struct Value {
   uint64_t elements = 0;
 };
 
+// The tensors of one pass.
 class Reading {
  public:
-  explicit Reading(const Catalog& catalog) : catalog_(catalog) {
+  Reading(const Catalog& catalog, const std::vector<std::size_t>& tensors)
+      : catalog_(catalog), tensors_(tensors) {
     std::vector<std::string_view> names;
-    for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
+    for (const std::size_t i : tensors) {
       const Tensor& tensor = catalog.tensors[i];
       names.push_back(tensor.name);
       const std::optional<ValueName> name = parse(tensor.name);
@@ -111,23 +124,22 @@ class Reading {
     in_order_ = !std::ranges::is_sorted(names);
   }
 
-  Dump dump() {
+  void read(Dump& result) {
     for (const auto& [module, values] : modules_)
       has_modules(module) ? name_inner(module, values) : name_leaf(module, values);
-    Dump result;
-    for (std::size_t i = 0; i < catalog_.tensors.size(); ++i) {
+    for (const std::size_t i : tensors_) {
       const Tensor& tensor = catalog_.tensors[i];
       if (const auto name = parse(tensor.name); name && is_constant(*name)) continue;
-      const auto [value, rank] = node_file(tensor.name);
+      const auto [value, rank, pass] = node_file(tensor.name);
       Record record{.tensor = i, .path = std::string(value), .name = std::string(value)};
       record.fact = fact_in(tensor, value);
       record.rank = rank;
+      record.pass = pass;
       record.order = static_cast<int64_t>(i);
       if (const auto known = known_as_.find(i); known != known_as_.end())
         record.path = known->second;
       result.records.push_back(std::move(record));
     }
-    return result;
   }
 
  private:
@@ -212,12 +224,20 @@ class Reading {
   }
 
   const Catalog& catalog_;
+  const std::vector<std::size_t>& tensors_;
   std::map<std::string, std::vector<Value>> modules_;
   std::map<std::size_t, std::string> known_as_;
   bool in_order_ = false;
 };
 
-Dump read(const Catalog& catalog) { return Reading(catalog).dump(); }
+Dump read(const Catalog& catalog) {
+  std::map<int32_t, std::vector<std::size_t>> passes;
+  for (std::size_t i = 0; i < catalog.tensors.size(); ++i)
+    passes[node_file(catalog.tensors[i].name).pass].push_back(i);
+  Dump dump;
+  for (const auto& [pass, tensors] : passes) Reading(catalog, tensors).read(dump);
+  return dump;
+}
 
 }  // namespace
 

@@ -18,7 +18,8 @@ namespace tensordiff {
 namespace {
 
 constexpr std::size_t kFoldersMax = 6;  // In front of the mark: ranks, dates, what the user has.
-constexpr std::string_view kWords[] = {"step", "iteration", "iter", "pass", "decode", "token"};
+constexpr std::string_view kWords[] = {"step",  "iteration", "iter", "pass", "decode",
+                                       "token", "forward",   "fwd",  "call", "chunk"};
 
 // "step_3", "step3", "step=3".
 std::optional<int32_t> number_of_pass(std::string_view component) {

@@ -154,6 +154,19 @@ void take_end(std::string_view& path, Record& record, std::string& more) {
   path = path.substr(0, at);
 }
 
+// Megatron counts its layers from 1: where a dump of it has that one and no layer 0.
+int32_t first_layer(const Catalog& catalog) {
+  bool megatron = false;
+  int32_t first = INT32_MAX;
+  for (const Tensor& tensor : catalog.tensors) {
+    const std::optional<DumperName> name = parse(tensor.name);
+    if (!name) continue;
+    megatron = megatron || name->key.find("megatron_parallel_info.") != std::string_view::npos;
+    if (name->layer) first = std::min(first, *name->layer);
+  }
+  return megatron && first == 1 ? 1 : 0;
+}
+
 // The layer of the tag, also where a module that all layers share has the name of the first.
 std::string path_in(std::string_view path, std::optional<int32_t> layer) {
   if (!layer) return std::string(path);
@@ -187,13 +200,16 @@ Record record_of(const DumperName& name, std::size_t tensor, const Tensor& of) {
 Dump read(const Catalog& catalog) {
   Dump dump;
   const ParallelOf parallel = parallel_of(catalog);
+  const int32_t first = first_layer(catalog);
+  if (first != 0) dump.notes.push_back("layers are counted from 1, as Megatron does");
   std::set<std::string_view> folders;
   for (const Tensor& tensor : catalog.tensors)
     if (const auto name = parse(tensor.name)) folders.insert(name->folder);
   std::map<std::tuple<int32_t, int32_t, std::string, int32_t>, std::vector<std::size_t>> same;
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
-    const std::optional<DumperName> name = parse(catalog.tensors[i].name);
+    std::optional<DumperName> name = parse(catalog.tensors[i].name);
     if (!name) continue;
+    if (name->layer) *name->layer -= first;
     Record record = record_of(*name, i, catalog.tensors[i]);
     if (record.fact == RunFact::other) continue;
     if (const auto found = parallel.find(name->file); found != parallel.end()) {

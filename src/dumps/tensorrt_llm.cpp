@@ -107,11 +107,7 @@ class Naming {
   }
 
   void name_all() {
-    for (auto& [pass, model] : top_) {
-      layers_ = std::ranges::count_if(
-          model.calls, [](const auto& call) { return call.second.kind == Kind::layer; });
-      name_model(model);
-    }
+    for (auto& [pass, model] : top_) name_model(model);
   }
 
   const Call* find(std::string_view path) const {
@@ -127,13 +123,15 @@ class Naming {
  private:
   static std::string layer_path(int64_t layer) { return fmt::format("model.layers.{}", layer); }
 
-  void name_model(Call& model) {
+  static void name_model(Call& model) {
+    const int64_t layers = std::ranges::count_if(
+        model.calls, [](const auto& call) { return call.second.kind == Kind::layer; });
     int64_t layer = 0;
     for (auto& [number, call] : model.calls) {
       if (call.kind == Kind::embedding)
         call.known_as = "model.embed_tokens";
       else if (call.kind == Kind::layer)
-        name_layer(call, layer++);
+        name_layer(call, layer++, layers);
       else if (call.kind == Kind::norm)
         call.known_as = "model.norm";
       else if (call.kind == Kind::head || call.kind == Kind::linear)
@@ -143,7 +141,7 @@ class Naming {
     }
   }
 
-  void name_layer(Call& layer, int64_t number) {
+  static void name_layer(Call& layer, int64_t number, int64_t layers) {
     const std::string path = layer_path(number);
     layer.known_as = path;
     bool attended = false, fed = false;
@@ -155,15 +153,15 @@ class Naming {
         fed = true;
         name_mlp(call, path + ".mlp");
       } else if (call.kind == Kind::norm) {
-        call.known_as = fed ? next_norm(number)
+        call.known_as = fed ? next_norm(number, layers)
                             : path + (attended ? ".post_attention_layernorm" : ".input_layernorm");
         layer.repeats = fed;
       }
     }
   }
 
-  std::string next_norm(int64_t layer) const {
-    return layer + 1 < layers_ ? layer_path(layer + 1) + ".input_layernorm" : "model.norm";
+  static std::string next_norm(int64_t layer, int64_t layers) {
+    return layer + 1 < layers ? layer_path(layer + 1) + ".input_layernorm" : "model.norm";
   }
 
   static std::vector<Call*> linears_in(Call& call) {
@@ -200,7 +198,6 @@ class Naming {
   }
 
   std::map<int32_t, Call> top_;
-  int64_t layers_ = 0;
 };
 
 // Numbers stand behind the arguments, and of the arguments of a layer hidden states come last.

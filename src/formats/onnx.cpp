@@ -1,4 +1,5 @@
 // ONNX: a ModelProto, or a TensorProto by itself, in protobuf's wire format. It has no signature.
+// Many TensorProtos may lie in tables of SQLite: see onnx_tables.h.
 //
 //   ModelProto      1 ir_version  2, 3 producer  7 graph  8 opset_import  14 metadata
 //                   20 training_info  25 functions
@@ -18,8 +19,10 @@
 #include "base/text.h"
 #include "formats/limits.h"
 #include "formats/onnx_names.h"
+#include "formats/onnx_tables.h"
 #include "formats/onnx_tensor.h"
 #include "formats/proto_elements.h"
+#include "formats/sqlite.h"
 
 namespace tensordiff {
 namespace {
@@ -289,10 +292,19 @@ class Walk {
   Catalog catalog_;
 };
 
-bool recognises(const Bytes& file) { return is_model(file.view) || is_tensor(file.view); }
+bool recognises(const Bytes& file) {
+  return SqliteFile::recognises(file.view) || is_model(file.view) || is_tensor(file.view);
+}
+
+Result<Catalog> open_tensor(const Input& input) {
+  const Bytes file = TRY(input.source.open());
+  if (!is_tensor(file.view)) return Error("no TensorProto");
+  return Walk(input, file).lone_tensor();
+}
 
 Result<Catalog> open(const Input& input) {
   const Bytes file = TRY(input.source.open());
+  if (SqliteFile::recognises(file.view)) return onnx::open_tables(input, open_tensor);
   if (is_tensor(file.view)) return Walk(input, file).lone_tensor();
   if (!is_model(file.view)) {
     TRY(Walk(input, file).model());  // Says what is malformed, where that is it.
@@ -306,7 +318,7 @@ Result<Catalog> open(const Input& input) {
 constinit const Format formats::onnx = {
     .name = "onnx",
     .summary = "ONNX models with external data beside them, and single tensors",
-    .extensions = ".onnx .pb",
+    .extensions = ".onnx .pb .db",
     .recognises = recognises,
     .open = open,
 };

@@ -106,8 +106,13 @@ double small_float_value(unsigned bits, SmallFloat layout) {
   return negative ? -size : size;
 }
 
+// Its exponent and fraction stand where a double keeps them, and one product puts the bias right.
 double f16_value(uint16_t bits) {
-  if ((bits & 0x7c00) != 0x7c00) return small_float_value(bits, {5, 10, 15});
+  if ((bits & 0x7c00) != 0x7c00) {
+    const double size =
+        std::bit_cast<double>(static_cast<uint64_t>(bits & 0x7fff) << 42) * 0x1p1008;
+    return bits & 0x8000 ? -size : size;
+  }
   if (bits & 0x3ff) return std::numeric_limits<double>::quiet_NaN();
   return bits & 0x8000 ? -std::numeric_limits<double>::infinity()
                        : std::numeric_limits<double>::infinity();

@@ -3,10 +3,12 @@ Polygraphy, all of one small Llama with the same weights and tokens.
 
     python3 make.py   # torch, transformers 4.46, flax, onnx, onnxruntime, polygraphy
 """
+import contextlib
 import math
 import os
 import pickle
 import shutil
+import sqlite3
 import sys
 import tempfile
 
@@ -84,6 +86,37 @@ class Logits(torch.nn.Module):
                                        use_cache=False).last_hidden_state)
 
 
+# As a debug build creates its tables; pages are small, so that rows go over several.
+TABLES = """Create table if not exists Tensors (   Step int not null,   Name text not null,
+  Value TensorProto,   DeviceType text,   TracedProducer NodeArg,   TracedConsumers NodeArgList,
+  primary key (Step, Name) );
+Create table if not exists Nodes (   ExecutionCounter int,   Name text primary key not null,
+  OpType text not null,   ExecutionProvider text );"""
+
+
+def database(path, steps):
+    import onnx
+    if os.path.exists(path):
+        os.remove(path)
+    with contextlib.closing(sqlite3.connect(path)) as tables:
+        tables.execute("pragma page_size = 512")
+        tables.executescript(TABLES)
+        for step, values in enumerate(steps):
+            for name, value in values.items():
+                tensor = onnx.numpy_helper.from_array(value, name).SerializeToString()
+                tables.execute('insert into Tensors values (?, ?, ?, "CPU", "", "")',
+                               (step, name, tensor))
+        tables.commit()
+
+
+def node_database(values):
+    database(f"{HERE}/onnxruntime.db",
+             [{n: v for n, v in values.items() if "/layers.1/" in n or "norm" in n}])
+    small = numpy.arange(3, dtype=numpy.float32)
+    long = numpy.arange(150, dtype=numpy.float32)
+    database(f"{HERE}/steps.db", [{"a": small, "b": long}, {"a": small + 1}])
+
+
 def onnx_dumps(model, ids):
     import onnx
     import onnxruntime
@@ -113,6 +146,7 @@ def onnx_dumps(model, ids):
         with open(f"{HERE}/onnxruntime_nodes/{file}_default_rank_0.tensorproto", "wb") as out:
             out.write(onnx.numpy_helper.from_array(value, name).SerializeToString())
 
+    node_database(values)
     wanted = [n for n in inner if "proj" in n or "norm/Mul_1" in n or n.endswith(
         ("/Add_output_0", "/Add_1_output_0", "Gather_output_0", "mlp/Mul_output_0", "logits"))]
     runner = OnnxrtRunner(SessionFromOnnx(BytesFromOnnx(ModifyOutputs(graph, outputs=wanted))))

@@ -10,6 +10,7 @@
 #include "diagnose/attention_forms.h"
 #include "diagnose/fit.h"
 #include "diagnose/heads.h"
+#include "diagnose/limits.h"
 
 namespace tensordiff {
 namespace {
@@ -20,7 +21,6 @@ constexpr uint64_t kRowsMax = 16;
 constexpr std::size_t kWorstRows = 4;
 constexpr uint64_t kTokensOfCarried = 32;  // Of every step behind a mistake.
 constexpr uint64_t kFartherOfCarried = uint64_t{1} << 17;
-constexpr double kNoiseRoundoffs = 16;
 
 uint64_t first_key(const AttentionForm& form, uint64_t token) {
   return form.window > 0 && token + 1 > form.window ? token + 1 - form.window : 0;
@@ -185,7 +185,7 @@ std::optional<AttentionStep> learn_attention(const Run& run, const Site& site, u
   const bool alike = !step.form.tiled && !step.form.alibi;  // The first heads, by themselves.
   if (!a->in.query.whole && alike) look_farther(it, farther, step, left);
   step.before = step.error(step.form);
-  step.floor = std::max(4 * left, kNoiseRoundoffs * site.roundoff);
+  step.floor = std::max(4 * left, limits::kReplayed * site.roundoff);
   return step;
 }
 

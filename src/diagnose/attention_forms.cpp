@@ -5,6 +5,7 @@
 
 #include "diagnose/fit.h"
 #include "diagnose/heads.h"
+#include "diagnose/limits.h"
 #include "diagnose/noise/roundoff.h"
 
 namespace tensordiff {
@@ -22,7 +23,6 @@ constexpr uint64_t kFirstTokens = 32;
 constexpr uint64_t kBeforeWindow = 4;  // Tokens that any window holds.
 constexpr int kBaseTurns = 24;
 constexpr double kBaseNear = 0.3;  // A base this near leaves less than a form without RoPE.
-constexpr double kGolden = 0.6180339887498949;
 
 // Numbers of heads to try: as the tensors or the configuration say, else every divisor.
 std::vector<uint64_t> head_counts(const Case& it, const AttentionInputs& in) {
@@ -173,15 +173,15 @@ void refine_base(Search& search) {
     form.base = std::exp(logarithm);
     return replay_error(turned(search.in, form), form, search.out, search.best.rows);
   };
-  double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
+  double left = high - limits::kGolden * (high - low), right = low + limits::kGolden * (high - low);
   double at_left = error_at(left), at_right = error_at(right);
   for (int turn = 0; turn < kBaseTurns; ++turn) {
     if (at_left < at_right) {
       high = right, right = left, at_right = at_left;
-      left = high - kGolden * (high - low), at_left = error_at(left);
+      left = high - limits::kGolden * (high - low), at_left = error_at(left);
     } else {
       low = left, left = right, at_left = at_right;
-      right = low + kGolden * (high - low), at_right = error_at(right);
+      right = low + limits::kGolden * (high - low), at_right = error_at(right);
     }
   }
   form.base = std::exp((low + high) / 2);

@@ -11,11 +11,11 @@
 #include "diagnose/attention.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/limits.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr double kGolden = 0.6180339887498949;
 constexpr int kTurns = 40;
 
 std::vector<double> known_scales(const AttentionStep& step) {
@@ -47,7 +47,8 @@ double searched_scale(const AttentionStep& step) {
   }
   double low = centre - 0.25, high = centre + 0.25;
   for (int turn = 0; turn < kTurns; ++turn) {
-    const double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
+    const double left = high - limits::kGolden * (high - low),
+                 right = low + limits::kGolden * (high - low);
     (error_at(left) < error_at(right) ? high : low) =
         error_at(left) < error_at(right) ? right : left;
   }

@@ -9,13 +9,13 @@
 #include "diagnose/fit.h"
 #include "diagnose/growth.h"
 #include "diagnose/heads.h"
+#include "diagnose/limits.h"
 #include "diagnose/norms.h"
 #include "diagnose/routing.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr double kSumsRounded = 1e-9;
 constexpr double kCarriedGrowth = 5;  // At most, of a step that only carries an error on.
 constexpr double kSuspicious = 1.2;
 constexpr uint64_t kTokensGlanced = 16;
@@ -24,7 +24,6 @@ constexpr uint64_t kTokensFewest = 2, kWide = 1024;
 constexpr uint64_t kValuesGlanced = uint64_t{1} << 16;
 constexpr uint64_t kFeaturesGlanced = 64, kFeaturesOfBlanks = 16;
 constexpr double kGlanceRoom = 1.3;  // A part may be worse than the whole.
-constexpr double kPromising = 0.8;   // What is accepted leaves less.
 constexpr double kPromisingAtFirst = 0.9;
 // A transform that takes away so much of an input's error, too, came in with it.
 constexpr double kExplainsInput = 0.9;
@@ -237,7 +236,7 @@ bool earns_its_words(const Case& it, const Explanation& explanation) {
 bool same_statistics(const Stats& x, const Stats& y) {
   // Sums of the same squares may be taken in another order.
   return x.finite == y.finite && x.zeros == y.zeros && x.min == y.min && x.max == y.max &&
-         near(x.norm.value_or(0), y.norm.value_or(0), kSumsRounded) && x.min < x.max;
+         near(x.norm.value_or(0), y.norm.value_or(0), limits::kSumsRounded) && x.min < x.max;
 }
 
 double carried_into(const Run& run, const Site& site) {
@@ -314,7 +313,7 @@ bool Glance::promises(const Diagnosis& diagnosis) const {
   if (!found || found->settled) return found.has_value();
   if (const std::optional<double> factor = factor_of(*found))
     return beyond(part->site, *factor, 1, 1) && near_carried(*part, *found);
-  return found->after <= kPromising * found->before.value_or(part->before);
+  return found->after <= limits::kPromising * found->before.value_or(part->before);
 }
 
 bool made_there(const Case& it, const Diagnosis& diagnosis, const Explanation& explanation) {

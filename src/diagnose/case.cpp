@@ -7,20 +7,17 @@
 #include "diagnose/carried.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/limits.h"
 #include "diagnose/rotation.h"
 
 namespace tensordiff {
 namespace {
 
-// A transform counts only if it takes away most of the error.
-constexpr double kImprovement = 0.3;
 // Of what is left where the inputs differ, no more than came in; and it must take away much.
 constexpr double kCarriedGrowth = 1.5;
 constexpr double kCarriedMost = 0.8;  // What leaves more tells nothing.
 constexpr double kCarriedImprovement = 0.6;
-constexpr double kSumsRounded = 1e-9;  // Sums of many squares, taken in another order.
 constexpr double kMovedRoundoffs = 4;  // What rounding of both sides does to an extreme.
-constexpr double kShown = 0.25;        // Of the error of the whole tensor.
 
 std::optional<Case> read_case(const Run& run, const Site& site, uint64_t first) {
   Result<Matrix> a = read_matrix(site.views.a, run.extent, first);
@@ -76,14 +73,14 @@ uint64_t window_of(const Run& run, const Site& site, uint64_t tokens) {
 
 bool shown_at_start(const Run& run, const Site& site) {
   const std::optional<Case> start = read_case(run, site, 0);
-  return start && start->before >= kShown * site.error;
+  return start && start->before >= limits::kShown * site.error;
 }
 
 std::optional<Case> values_of(const Run& run, const Site& site) {
   if (!site.compared()) return std::nullopt;
   std::optional<Case> start = read_case(run, site, 0);
   const uint64_t first = window_of(run, site, tokens_held(run, site, kValuesMax));
-  const bool shown = !start || first == 0 || start->before >= kShown * site.error;
+  const bool shown = !start || first == 0 || start->before >= limits::kShown * site.error;
   std::optional<Case> there = shown ? std::nullopt : read_case(run, site, first);
   std::optional<Case>& read = there ? there : start;
   if (!read) return std::nullopt;
@@ -123,8 +120,9 @@ double most_left(const Case& it, const Explanation& explanation) {
   const double before = explanation.before.value_or(it.before);
   if (it.carried > 0)
     return std::min(most_near_carried(it, explanation), kCarriedImprovement * before);
-  return it.norm_a > 0 ? std::min(it.floor * norm(it.b.values) / it.norm_a, kImprovement * before)
-                       : 0;
+  return it.norm_a > 0
+             ? std::min(it.floor * norm(it.b.values) / it.norm_a, limits::kImprovement * before)
+             : 0;
 }
 
 bool accepted(const Case& it, const Explanation& explanation) {
@@ -136,7 +134,7 @@ bool may_be_moved(const Site& site) {
   // Of pieces that ranks hold copies of, only one copy was compared.
   if (!site.views.copies.empty()) return true;
   const Stats &a = site.comparison.a, &b = site.comparison.b;
-  const double tolerance = std::max(kSumsRounded, kMovedRoundoffs * site.roundoff);
+  const double tolerance = std::max(limits::kSumsRounded, kMovedRoundoffs * site.roundoff);
   const double most = std::max(std::abs(a.min.value_or(0)), std::abs(a.max.value_or(0)));
   const auto same = [&](const std::optional<double>& x, const std::optional<double>& y,
                         double size) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "diagnose/first_token.h"
+#include "diagnose/limits.h"
 #include "diagnose/noise.h"
 #include "diagnose/roles.h"
 
@@ -65,7 +66,8 @@ bool gone_behind(const Run& run, const Site& site) {
   const double behind = error_behind(site, *reader);
   if (before && site.error < kGrowthOfLayout * before->error) return false;
   if (behind > 0 && exact_so_far(run, site, *reader)) return false;
-  const double rounded = reader->roundoff < kNarrow ? kRoundoffsBehindWide : kRoundoffsBehind;
+  const double rounded =
+      reader->roundoff < limits::kNarrow ? kRoundoffsBehindWide : kRoundoffsBehind;
   const double level = (before ? before->error : 0) + rounded * reader->roundoff;
   return behind <= std::min(kGrowthBehind * level, kShareBehind * site.error);
 }

@@ -23,6 +23,7 @@
 #include "diagnose/linear_replay.h"
 #include "diagnose/lone.h"
 #include "diagnose/noise.h"
+#include "diagnose/noise/coarse_products.h"
 #include "diagnose/norms.h"
 #include "diagnose/routing.h"
 #include "diagnose/size_apart.h"
@@ -67,6 +68,22 @@ void explain_by_rules(const Run& run, const DiagnoseOptions& options, const Task
     explain_blanks(run, *task.site, told);
 }
 
+// One product that rounds more coarsely than the others of the run.
+void explain_rounding(const Run& run, const Site& site, Told& told) {
+  const std::string_view format = rounds_alone_like(run, site);
+  if (format.empty()) return;
+  Finding finding;
+  finding.code = diagnoses::cast.code;
+  finding.pair = site.index;
+  finding.explanation = fmt::format(
+      "B's product rounds like {} in this step alone; the difference has no structure", format);
+  finding.parameters = {{"cause", std::string("coarse_product")},
+                        {"format", std::string(format)},
+                        {"standing", std::string("unknown")},
+                        {"family", std::string("quantiser")}};
+  told.finding = std::move(finding);
+}
+
 Told explain(const Run& run, const Asked& asked, const Task& task) {
   if (task.carries) return explain_behind(run, asked.options, asked.lone, *task.site);
   Told told;
@@ -83,6 +100,7 @@ Told explain(const Run& run, const Asked& asked, const Task& task) {
   Told again;
   explain_output(run, asked.options, asked.lone, *task.site, again);
   explain_subset(asked.lone, *task.site, again);
+  if (!again.finding && code != diagnoses::region.code) explain_rounding(run, *task.site, again);
   if (again.finding) told.finding = std::move(again.finding);
   std::ranges::move(again.trials, std::back_inserter(told.trials));
   return told;

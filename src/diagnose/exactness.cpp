@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/limits.h"
 #include "diagnose/noise.h"
 
 namespace tensordiff {
@@ -52,7 +53,7 @@ Twins twins_of(const Run& run, const Site& site) {
 }  // namespace
 
 std::string inexact_reason(const Run& run, const Site& site, const Exactness& before) {
-  if (site.roundoff < kNarrow || site.roundoff > kTiny) return "";
+  if (site.roundoff < limits::kNarrow || site.roundoff > kTiny) return "";
   const double roundoffs = site.error / site.roundoff;
   if (roundoffs <= kInexactTwin) return "";
   const Twins twins = twins_of(run, site);

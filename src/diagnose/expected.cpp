@@ -7,6 +7,7 @@
 #include "diagnose/attention.h"
 #include "diagnose/carried.h"
 #include "diagnose/fit.h"
+#include "diagnose/limits.h"
 #include "diagnose/linear_replay.h"
 #include "diagnose/norm_replay.h"
 #include "diagnose/norms.h"
@@ -19,10 +20,7 @@ namespace {
 // many.
 constexpr uint64_t kValuesRead = uint64_t{1} << 15;
 constexpr uint64_t kTokensRead = 16;
-constexpr double kNoiseRoundoffs = 16;
 constexpr double kOutlier = 2;  // How much farther off than all a token is that is wrong by itself.
-// Angles of far positions are off by more than rounding.
-constexpr double kTurnMin = 1e-3;
 
 double gap_between(const Matrix& made, const Matrix& out) {
   const double size = norm(out.values);
@@ -48,7 +46,7 @@ std::optional<Expected> rotated(const Run& run, const Site& site, const TokenRan
   const auto of_a = learn_rotation_of_a(Case(run, site, std::move(*a), {}));
   if (!of_a || !in || !same_form(*in, *b)) return std::nullopt;
   return judged(rotate(*in, *of_a), std::move(*b), of_a->left,
-                std::max(kTurnMin, kNoiseRoundoffs * site.roundoff));
+                std::max(limits::kTurn, limits::kReplayed * site.roundoff));
 }
 
 // One side of a step as A makes it of earlier ones, with the size of what was added up.
@@ -91,8 +89,8 @@ std::optional<Expected> remade(const Run& run, const Site& site, const TokenRang
   // Where terms cancel, their rounding is large next to the sum.
   const double size = norm(b->out.values);
   const double grown = size > 0 && !of.factor ? std::max(1.0, b->added / size) : 1;
-  const double noise = of.function ? std::max(kNoiseRoundoffs * roundoff, activation_limit(site))
-                                   : kNoiseRoundoffs * roundoff * grown;
+  const double noise = of.function ? std::max(limits::kReplayed * roundoff, activation_limit(site))
+                                   : limits::kReplayed * roundoff * grown;
   if (own > noise) return std::nullopt;
   return judged(std::move(b->made), std::move(b->out), own, noise);
 }
@@ -130,7 +128,7 @@ std::optional<Expected> normalised(const Run& run, const Site& site, const Token
   std::optional<NormReplay> norm = replay_norm(run, site, at);
   if (!norm) return std::nullopt;
   Expected result = judged(std::move(norm->made), std::move(norm->b), norm->own,
-                           std::max(norm->size_left, kNoiseRoundoffs * site.roundoff));
+                           std::max(norm->size_left, limits::kReplayed * site.roundoff));
   if (norm->alone) result.left = 1;
   return result;
 }

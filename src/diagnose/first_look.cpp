@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "diagnose/fit.h"
+#include "diagnose/limits.h"
 #include "tensor/reader.h"
 #include "tensor/sample.h"
 
@@ -16,8 +17,6 @@ namespace {
 constexpr uint64_t kValues = uint64_t{1} << 13;
 constexpr uint64_t kRowsMin = 8, kRowsMinOfWide = 4;
 constexpr uint64_t kWide = 8192;
-constexpr double kPromising = 0.8;  // What is accepted leaves less than a third; rows may differ.
-constexpr double kShown = 0.25;     // Of the error of the whole tensor.
 constexpr std::size_t kGlimpsed = 16;
 constexpr double kRoom = 3;  // For the chance that the values glimpsed are farther off than most.
 // How many times less than there is reading these rows must cost, to be worth it.
@@ -82,7 +81,7 @@ FirstLook::FirstLook(const Run& run, const Site& site) {
   Case rows(run, site, std::move(*a), std::move(*b));
   measure(rows);
   rows.floor = site.budget;
-  if (rows.before >= kShown * site.error && rows.before > 0) rows_.emplace(std::move(rows));
+  if (rows.before >= limits::kShown * site.error && rows.before > 0) rows_.emplace(std::move(rows));
 }
 
 bool FirstLook::may_be_another() const {
@@ -101,7 +100,7 @@ bool FirstLook::rules_out(const Diagnosis& diagnosis) const {
   if (&diagnosis == &diagnoses::other_tensor) return !may_be_another();
   const std::optional<Explanation> found = diagnosis.examine(*rows_);
   if (!found || found->settled) return !found;
-  return found->after > kPromising * found->before.value_or(rows_->before);
+  return found->after > limits::kPromising * found->before.value_or(rows_->before);
 }
 
 }  // namespace tensordiff

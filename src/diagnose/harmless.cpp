@@ -38,6 +38,13 @@ void forgive_order_in_expert(const Run& run, Site& site) {
   site.error = *left;
 }
 
+// How many tokens an expert gets is decided near a tie, too.
+void forgive_other_tokens(const Run& run, Site& site) {
+  if (site.reason.empty() || !got_other_tokens(run, site)) return;
+  site.reason.clear();
+  site.note = "the expert gets another number of tokens: rounding decides near a tie";
+}
+
 constexpr double kRounded = 1e-5;  // Of values that were multiplied in float32.
 
 // Whether one holds the other times one number, as far as statistics tell.
@@ -179,6 +186,7 @@ void forgive_moved(const Run& run, Site& site) {
 void forgive_harmless(const Run& run, Site& site) {
   forgive_rerouted(run, site);
   forgive_order_in_expert(run, site);
+  forgive_other_tokens(run, site);
   forgive_folded(run, site);
   forgive_moved(run, site);
 }

@@ -9,6 +9,7 @@
 
 #include "diagnose/fit.h"
 #include "diagnose/heads.h"
+#include "diagnose/limits.h"
 #include "tensor/reader.h"
 
 namespace tensordiff {
@@ -19,10 +20,6 @@ constexpr uint64_t kRowsMax = 16;
 constexpr double kWorkOfMore = 2e7;    // More of them, as long as they take no more than this,
 constexpr std::size_t kWorstRows = 4;  // and these.
 constexpr uint64_t kFeaturesMax = 96;
-// What a's own form may leave of a's output; a wrong weight leaves all of it.
-constexpr double kOwnFit = 0.03;
-constexpr double kNoiseRoundoffs = 16;
-constexpr double kImprovement = 0.3;
 constexpr uint64_t kRanksTried[] = {2, 4, 8, 16, 32, 64};
 
 std::vector<uint64_t> spread(uint64_t count, uint64_t wanted) {
@@ -90,7 +87,7 @@ std::optional<LearntForm> learn_form(const Case& it, Projection projection,
       if (here < learnt.replayed.own) learnt.replayed.own = here, learnt.form = form;
     }
   }
-  if (learnt.replayed.own > kOwnFit) return std::nullopt;
+  if (learnt.replayed.own > limits::kOwnFit) return std::nullopt;
   learnt.replayed.before =
       misfit(made_by(learnt.form, samples.in_b, samples.features), samples.out_b);
   return learnt;
@@ -154,7 +151,7 @@ std::optional<ProjectionStep> learn_projection(const Case& it) {
 }  // namespace
 
 double noise_of(const Case& it, const Replayed& replayed) {
-  return std::max(4 * replayed.own, kNoiseRoundoffs * it.site.roundoff);
+  return std::max(4 * replayed.own, limits::kReplayed * it.site.roundoff);
 }
 
 std::optional<Expected> expect_replay(const Case& it, const Site& input, const Replayed& replayed,
@@ -233,8 +230,8 @@ Explanation explain_replay(const Case& it, const Samples& samples, const Replaye
   result.text = std::move(text);
   result.before = replayed.before;
   result.after = misfit(made, samples.out_b);
-  result.settled =
-      result.after <= noise_of(it, replayed) && result.after <= kImprovement * replayed.before;
+  result.settled = result.after <= noise_of(it, replayed) &&
+                   result.after <= limits::kImprovement * replayed.before;
   if (made.values.empty()) return result;
   result.model = like(it.b);
   std::ranges::fill(result.model->values, std::numeric_limits<double>::quiet_NaN());

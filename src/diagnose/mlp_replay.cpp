@@ -8,12 +8,11 @@
 #include <numeric>
 
 #include "diagnose/activation.h"
+#include "diagnose/limits.h"
 #include "diagnose/linear_replay.h"
 
 namespace tensordiff {
 namespace {
-
-constexpr double kOwnFit = 0.03;
 
 // What goes into the activation, on both branches where there are two.
 struct Hidden {
@@ -158,7 +157,7 @@ std::optional<MlpStep> learn_mlp(const Case& it, const Site& input, std::optiona
   step.of_a = best_form(step.mlp.gated, step.samples.out_a, [&](const MlpForm& form) {
     return made_by(step.mlp, hidden, form, step.samples.features);
   });
-  if (!step.of_a.form.activation || step.of_a.left > kOwnFit) return std::nullopt;
+  if (!step.of_a.form.activation || step.of_a.left > limits::kOwnFit) return std::nullopt;
   const Hidden hidden_b = hidden_of(step.mlp, step.samples.in_b);
   step.replayed = {step.of_a.left,
                    misfit(made_by(step.mlp, hidden_b, step.of_a.form, step.samples.features),

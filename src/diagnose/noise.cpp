@@ -19,6 +19,7 @@
 #include "diagnose/graph/edges.h"
 #include "diagnose/growth.h"
 #include "diagnose/harmless.h"
+#include "diagnose/limits.h"
 #include "diagnose/noise/casts.h"
 #include "diagnose/noise/coarse_products.h"
 #include "diagnose/noise/roundoff.h"
@@ -55,7 +56,7 @@ constexpr uint64_t kValuesLookedAt = uint64_t{1} << 16;
 // Whether all tokens of a norm shrink alike, far below the noise of single elements. Wide types
 // show another epsilon without that, and the roots of two libraries differ by a few roundoffs.
 bool shrinks(const Site& site, const Extent& extent) {
-  if (!is_norm(site.role) || site.roundoff < kNarrow) return false;
+  if (!is_norm(site.role) || site.roundoff < limits::kNarrow) return false;
   const Result<Matrix> a = read_matrix(site.views.a, extent, 0, kValuesLookedAt);
   const Result<Matrix> b = read_matrix(site.views.b, extent, 0, kValuesLookedAt);
   return a.ok() && b.ok() && shared_shrink(a.value(), b.value(), site.roundoff);
@@ -63,7 +64,7 @@ bool shrinks(const Site& site, const Extent& extent) {
 
 // Whether an error is so far from rounding that its structure tells something.
 bool is_loud(const Site& site) {
-  const double quiet = site.roundoff < kNarrow ? kQuietWide : kQuietRoundoffs;
+  const double quiet = site.roundoff < limits::kNarrow ? kQuietWide : kQuietRoundoffs;
   return site.error > quiet * site.roundoff && site.error > kQuietGrowth * site.error_in;
 }
 

@@ -16,8 +16,6 @@
 
 namespace tensordiff {
 
-inline constexpr double kNarrow = 1e-6;  // Unit roundoffs above it are those of narrow types.
-
 // Fills error, budget, verdict, created and reason of every site, in execution order.
 void judge(Run& run);
 

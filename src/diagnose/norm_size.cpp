@@ -8,19 +8,18 @@
 
 #include "base/text.h"
 #include "diagnose/fit.h"
+#include "diagnose/limits.h"
 #include "diagnose/norm_gain.h"
 
 namespace tensordiff {
 namespace {
 
 constexpr uint64_t kTokensMin = 6;
-constexpr double kUnit = 0.05;  // How far from 1 the mean square of a norm's tokens may be.
-constexpr double kSigmas = 6;
+constexpr double kUnit = 0.05;          // How far from 1 the mean square of a norm's tokens may be.
 constexpr double kRoundoffsMin = 0.25;  // What rounding all values the same way makes, or so.
 // What another weight leaves of it, where that is the one.
 constexpr double kClearlyBetter = 0.2;
 constexpr double kAllAlike = 0.02;  // Of a deficit that is a factor of all tokens.
-constexpr double kOneSide = 0.95;   // Share of the tokens.
 // The stream of b may be so much smaller than a's, and epsilon take off the more.
 constexpr double kEpsilonsApart = 30;
 
@@ -79,12 +78,12 @@ std::optional<NormMistake> wrong_weight(const Case& it, const NormGain& stored, 
 // A deficit that all tokens share is a factor; one that they do not is epsilon.
 std::optional<NormMistake> wrong_factor(const Deficit& a, const Deficit& b, double roundoff) {
   const double apart = b.mean - a.mean, before = std::abs(apart) / 2;
-  const double noise = kSigmas * std::hypot(a.error, b.error);
+  const double noise = limits::kSigmas * std::hypot(a.error, b.error);
   const bool larger = apart > 0;
   const Deficit &most = larger ? b : a, &least = larger ? a : b;
   // Epsilon takes more off some tokens than off others, but something off all.
   const bool stands_out =
-      std::abs(apart) > noise || most.least > least.mean + kSigmas * least.deviation;
+      std::abs(apart) > noise || most.least > least.mean + limits::kSigmas * least.deviation;
   if (!stands_out || std::abs(apart) <= kRoundoffsMin * roundoff || b.mean >= 1)
     return std::nullopt;
   if (b.deviation <= kAllAlike * std::abs(b.mean)) {
@@ -97,7 +96,7 @@ std::optional<NormMistake> wrong_factor(const Deficit& a, const Deficit& b, doub
     scaled.explanation.parameters = {{"factor", factor}};
     return scaled;
   }
-  if (most.positive < kOneSide || most.mean < kEpsilonsApart * std::abs(least.mean))
+  if (most.positive < limits::kOneSide || most.mean < kEpsilonsApart * std::abs(least.mean))
     return std::nullopt;
   return NormMistake{
       &diagnoses::norm_epsilon,

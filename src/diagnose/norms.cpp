@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "diagnose/fit.h"
+#include "diagnose/limits.h"
 
 namespace tensordiff {
 namespace {
@@ -12,8 +13,6 @@ constexpr uint64_t kTokensMin = 8;
 constexpr uint64_t kFeaturesMin = 16;
 constexpr double kClip = 8;           // Roundoffs: what one element may say at most.
 constexpr double kSmall = 0.1;        // Of the root mean square: below it roundings are absolute.
-constexpr double kSigmas = 6;         // Of the mean over features: one clean run in 10^9.
-constexpr double kOneSide = 0.95;     // Share of the tokens.
 constexpr double kShrinkMin = 0.125;  // Roundoffs.
 
 struct Sums {
@@ -53,8 +52,8 @@ std::optional<double> shared_shrink(const Matrix& a, const Matrix& b, double rou
   const double sigma = std::sqrt(spread / count);
   const auto same_side = std::ranges::count_if(
       tokens, [&](double value) { return std::signbit(value) == std::signbit(mean); });
-  const bool shared = static_cast<double>(same_side) >= kOneSide * double(tokens.size());
-  if (std::abs(mean) < std::max(kSigmas * sigma, kShrinkMin * roundoff) || !shared)
+  const bool shared = static_cast<double>(same_side) >= limits::kOneSide * double(tokens.size());
+  if (std::abs(mean) < std::max(limits::kSigmas * sigma, kShrinkMin * roundoff) || !shared)
     return std::nullopt;
   return mean;
 }

@@ -11,14 +11,14 @@
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/limits.h"
 
 namespace tensordiff {
 namespace {
 
 // The largest first, as a part of a block is on its grid, too. 0: a whole row.
 constexpr uint64_t kBlocks[] = {0, 256, 128, 64, 32, 16};
-constexpr double kWholeTolerance = 0.02;  // Of a multiple; f16 and bf16 steps are rounded too.
-constexpr double kBlurred = 0.2;          // From here on a grid cannot be seen.
+constexpr double kBlurred = 0.2;  // From here on a grid cannot be seen.
 constexpr double kHalfStep = 0.52;
 constexpr double kNoiseMost = 8;  // Growth of noise in one step, of the largest value.
 constexpr double kBlocksHolding = 0.98;
@@ -35,7 +35,7 @@ bool on_grid(std::span<const double> a, std::span<const double> b, double step, 
   const auto [first, last] = std::ranges::minmax(b);
   // A value many steps from zero is rounded by a share of a step.
   const double most = std::max(std::abs(first), std::abs(last));
-  const double tolerance = std::max(kWholeTolerance, 2 * blur.roundoff * most / step);
+  const double tolerance = std::max(limits::kWhole, 2 * blur.roundoff * most / step);
   if (tolerance > kBlurred) return false;
   for (std::size_t i = 0; i < b.size(); ++i) {
     const double level = (b[i] - first) / step;

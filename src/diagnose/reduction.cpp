@@ -16,13 +16,12 @@
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
 #include "diagnose/heads.h"
+#include "diagnose/limits.h"
 #include "diagnose/linear_replay.h"
 #include "diagnose/rank_order.h"
 
 namespace tensordiff {
 namespace {
-
-constexpr double kWholeTolerance = 0.02;  // How near a whole number a factor lies.
 
 std::optional<Explanation> same_shard(const Case& it) {
   if (it.norm_a == 0 || ranks_in_another_order(it)) return std::nullopt;
@@ -95,8 +94,8 @@ std::optional<Explanation> unsummed(const Case& it) {
 std::optional<Explanation> summed_again(const Case& it) {
   const auto ranks = static_cast<double>(std::max(ranks_of(it.run, 'a'), ranks_of(it.run, 'b')));
   const double factor = factor_between(it.a.values, it.b.values);
-  const bool twice = near(factor, ranks, kWholeTolerance);
-  if (ranks < 2 || (!twice && !near(factor, 1 / ranks, kWholeTolerance))) return std::nullopt;
+  const bool twice = near(factor, ranks, limits::kWhole);
+  if (ranks < 2 || (!twice && !near(factor, 1 / ranks, limits::kWhole))) return std::nullopt;
   const double times = twice ? ranks : 1 / ranks;
   Explanation result = explained_by(
       it, filled(it.a, [&](uint64_t row, uint64_t i) { return times * it.a.row(row)[i]; }));

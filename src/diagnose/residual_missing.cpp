@@ -14,6 +14,7 @@
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
 #include "diagnose/heads.h"
+#include "diagnose/limits.h"
 #include "diagnose/norm_lines.h"
 #include "diagnose/norm_replay.h"
 #include "diagnose/norms.h"
@@ -21,8 +22,7 @@
 namespace tensordiff {
 namespace {
 
-constexpr double kWholeTolerance = 0.02;  // How near a whole number the factor lies.
-constexpr uint64_t kTokensMin = 4;        // For two unknowns of each feature.
+constexpr uint64_t kTokensMin = 4;  // For two unknowns of each feature.
 constexpr uint64_t kTokensReplayed = 32;
 constexpr double kAloneMin = 1e-4;
 constexpr double kNotAlone = 0.1;  // What a norm of the branch alone leaves of a's.
@@ -109,7 +109,7 @@ std::optional<Explanation> examine(const Case& it) {
     const Result<Matrix> x = read_matrix(added, it.run.extent, it.a.first_token, gap.values.size());
     if (!x.ok() || !same_form(x.value(), gap)) continue;
     const double times = std::round(factor_between(x.value().values, gap.values));
-    if (times == 0 || !near(factor_between(x.value().values, gap.values), times, kWholeTolerance))
+    if (times == 0 || !near(factor_between(x.value().values, gap.values), times, limits::kWhole))
       continue;
     Explanation found = explained_by(it, filled(it.a, [&](uint64_t row, uint64_t i) {
                                        return it.a.row(row)[i] + times * x.value().row(row)[i];

@@ -49,8 +49,23 @@ Role computed_at(const Place& place) {
   }
 }
 
+namespace {
+
+// A setting is one number, or a table of RoPE. What a model computes for each token may be called
+// "scaling", too.
+Role computed_by(const TensorId& tensor) {
+  const Role role = computed_at(tensor.place);
+  if (role != Role::setting) return role;
+  uint64_t elements = 1;
+  for (const uint64_t size : tensor.shape) elements *= size;
+  const bool table = tensor.name.find("rot") != std::string::npos;
+  return elements == 1 || table ? role : Role::other;
+}
+
+}  // namespace
+
 Role role_of(const Site& site) {
-  const Role a = computed_at(site.a.place), b = computed_at(site.b.place);
+  const Role a = computed_by(site.a), b = computed_by(site.b);
   // A part of a fused tensor is what the other side calls it.
   if (a == Role::fused_qkv && b != Role::other) return b;
   if (a != Role::other) return a;

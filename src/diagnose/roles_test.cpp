@@ -15,6 +15,15 @@ Role role_named(const std::string& a, const std::string& b = "") {
   return role_of(site);
 }
 
+TEST(StepRoles, ASettingIsOneNumber) {
+  Site site;
+  site.a.name = site.b.name = "3_scaling";
+  site.a.place = site.b.place = read_place("3_scaling");
+  ASSERT_EQ(role_of(site), Role::setting);
+  site.a.shape = site.b.shape = {2, 16, 8, 8};
+  EXPECT_EQ(role_of(site), Role::other);
+}
+
 TEST(StepRoles, KnowsTheNamesOfCommonModels) {
   EXPECT_EQ(role_named("3_post_ln_pre_attn"), Role::attention_norm);
   EXPECT_EQ(role_named("model.layers.3.mlp.down_proj"), Role::mlp_output);

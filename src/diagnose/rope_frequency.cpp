@@ -12,14 +12,11 @@
 #include "base/text.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/fit.h"
+#include "diagnose/limits.h"
 #include "diagnose/rotation.h"
 
 namespace tensordiff {
 namespace {
-
-// Noise moves an angle by about itself, and less where many heads share it.
-constexpr double kTurnMin = 1e-3;
-constexpr double kTurnRoundoffs = 8;
 
 // By how much the angles of the two drift apart, in radians: the root mean square of what a turn
 // that all tokens share leaves, each angle by what speaks for it.
@@ -73,7 +70,8 @@ std::optional<Explanation> examine(const Case& it) {
   const bool same_size = it.rotary->same_size();
   if (same_size && !it.rotary->same_pairing()) return std::nullopt;
   const double apart = same_size ? drift(a, b) : 1;
-  if (apart < std::max(kTurnMin, kTurnRoundoffs * it.site.roundoff)) return std::nullopt;
+  if (apart < std::max(limits::kTurn, limits::kTurnRoundoffs * it.site.roundoff))
+    return std::nullopt;
   Explanation result = explain_rotation(it, describe(a, b));
   result.parameters = {{"base_a", base_of(a)}, {"base_b", base_of(b)}, {"drift", apart}};
   if (const auto& theta = it.run.facts.rope_theta) {

@@ -10,6 +10,7 @@
 #include <complex>
 
 #include "diagnose/diagnosis.h"
+#include "diagnose/limits.h"
 #include "diagnose/rotation.h"
 
 namespace tensordiff {
@@ -18,10 +19,6 @@ namespace {
 constexpr int kOffsetMax = 4096;
 // A larger offset must be so much better: with few pairs some large one fits by chance.
 constexpr double kClearlyBetter = 0.25;
-
-// Noise moves an angle by about itself: less than this is no turn.
-constexpr double kTurnMin = 1e-3;
-constexpr double kTurnRoundoffs = 8;
 
 // How far b is ahead of a in each pair, over all tokens, and how fast the pair turns.
 struct Lead {
@@ -59,7 +56,7 @@ std::optional<Explanation> examine(const Case& it) {
   const std::vector<Lead> leads = leads_of(*it.rotary);
   int best = 0;
   double least = misfit(leads, 0);
-  const double noise = std::max(kTurnMin, kTurnRoundoffs * it.site.roundoff);
+  const double noise = std::max(limits::kTurn, limits::kTurnRoundoffs * it.site.roundoff);
   if (least < noise * noise / 2) return std::nullopt;
   for (int size = 1; size <= kOffsetMax; ++size) {
     for (const int offset : {size, -size}) {

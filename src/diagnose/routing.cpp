@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "diagnose/fit.h"
+#include "diagnose/limits.h"
 
 namespace tensordiff {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 // for what few tokens there are.
 constexpr double kTurnedByError = 60;
 constexpr double kShareMax = 0.25;
-constexpr double kNarrow = 1e-6;  // Unit roundoffs above it are those of narrow types.
 // Of the experts of a token one is another, so that a part is as it was.
 constexpr double kGapMax = 2;
 constexpr double kCosineMin = 0.15;
@@ -51,11 +51,26 @@ bool changed_places(const Matrix& a, const Matrix& b, uint64_t row, double limit
 double likely_turned(const Site& site, double tokens) {
   // One token may always turn where types are narrow.
   return std::max(std::min(kTurnedByError * site.error_in, kShareMax) * tokens,
-                  site.roundoff > kNarrow ? 1.0 : 0.0);
+                  site.roundoff > limits::kNarrow ? 1.0 : 0.0);
 }
 
 bool one_run(const std::vector<uint64_t>& tokens) {
   return tokens.size() >= kRunMin && tokens.back() - tokens.front() + 1 == tokens.size();
+}
+
+// How many tokens there are where a step has a row for each of several experts that a token is sent
+// to, one expert after the other: its router has one for each token. Nothing for other steps.
+std::optional<uint64_t> tokens_sent(const Run& run, const Site& site) {
+  const Shape& shape = site.views.a.shape;
+  if (shape.empty() || shape.size() > 2) return std::nullopt;
+  for (const Site& other : run.sites) {
+    if (&other == &site) break;
+    const Shape& scores = other.views.a.shape;
+    if (other.block != site.block || scores.size() != 2) continue;
+    if (scores[0] < 2 || shape[0] <= scores[0]) continue;
+    if (shape[0] % scores[0] == 0 && shape[0] / scores[0] <= scores[1]) return scores[0];
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -83,12 +98,32 @@ bool is_shared_by_experts(const Site& site) {
   return site.a.place.expert < 0 && site.a.name.find(".experts.") != std::string::npos;
 }
 
+bool got_other_tokens(const Run& run, const Site& site) {
+  const Shape &a = site.a.shape, &b = site.b.shape;
+  const bool of_expert = site.a.place.expert >= 0 || is_shared_by_experts(site);
+  if (!of_expert || site.comparison.status != Status::incomparable) return false;
+  if (a.size() != 2 || b.size() != 2 || a[1] != b[1] || a[0] == b[0]) return false;
+  // What the next step of that expert reads has as many.
+  const auto follows = [&](std::size_t input) {
+    const Site& from = run.sites[input];
+    return from.comparison.status == Status::incomparable && !from.bug() &&
+           from.a.shape.front() == a[0] && from.b.shape.front() == b[0];
+  };
+  if (std::ranges::any_of(site.inputs, follows)) return true;
+  const auto tokens = static_cast<double>(run.extent.tokens * run.extent.batch);
+  const auto moved = static_cast<double>(a[0] > b[0] ? a[0] - b[0] : b[0] - a[0]);
+  return moved <= likely_turned(site, std::max(tokens, static_cast<double>(std::max(a[0], b[0]))));
+}
+
 std::optional<double> left_as_sets(const Run& run, const Site& site, double limit) {
   const bool of_expert = site.a.place.expert >= 0 || is_shared_by_experts(site);
-  if (!of_expert || !site.compared()) return std::nullopt;
-  const Result<Matrix> of_a = read_matrix(site.views.a, {}), of_b = read_matrix(site.views.b, {});
+  const std::optional<uint64_t> sent = of_expert ? std::nullopt : tokens_sent(run, site);
+  if (!site.compared() || (!of_expert && !sent)) return std::nullopt;
+  Result<Matrix> of_a = read_matrix(site.views.a, {}), of_b = read_matrix(site.views.b, {});
   if (!of_a.ok() || !of_b.ok() || !same_form(of_a.value(), of_b.value())) return std::nullopt;
-  const Matrix &a = of_a.value(), &b = of_b.value();
+  Matrix &a = of_a.value(), &b = of_b.value();
+  if (site.views.a.shape.size() == 1)  // One number for each.
+    for (Matrix* each : {&a, &b}) std::swap(each->tokens, each->features);
   if (a.rows() > kTokensMatched) return std::nullopt;
   std::vector<bool> taken(a.rows());
   double gaps = 0, sizes = 0, alone = 0;
@@ -107,9 +142,14 @@ std::optional<double> left_as_sets(const Run& run, const Site& site, double limi
     taken[nearest] = true;
     gaps += least * least, sizes += size * size;
   }
-  const double tokens =
-      static_cast<double>(std::max(run.extent.tokens * run.extent.batch, a.rows()));
-  if (sizes == 0 || alone > likely_turned(site, tokens)) return std::nullopt;
+  const auto rows = static_cast<double>(a.rows());
+  const auto tokens =
+      sent ? static_cast<double>(*sent)
+           : std::max(static_cast<double>(run.extent.tokens * run.extent.batch), rows);
+  const double turned = likely_turned(site, tokens);
+  // Of a token that takes another expert, all shares are others.
+  if (sizes == 0 || alone > (sent ? rows / tokens : 1) * turned) return std::nullopt;
+  if (sent && turned < 1) return std::nullopt;  // Nothing moved it.
   return std::sqrt(gaps / sizes);
 }
 

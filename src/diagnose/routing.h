@@ -23,6 +23,9 @@ std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double l
 // one entry holds the tokens of the expert that called it last.
 bool is_shared_by_experts(const Site& site);
 
+// Whether an expert's step has more or fewer tokens in B, by no more than ties make likely.
+bool got_other_tokens(const Run& run, const Site& site);
+
 // What is left of the error of an expert's step where its tokens are taken as a set; nothing where
 // it is no expert's, or too many tokens have no partner within a limit.
 std::optional<double> left_as_sets(const Run& run, const Site& site, double limit);

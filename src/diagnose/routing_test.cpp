@@ -26,6 +26,25 @@ double rerouted(double value, uint64_t feature) {
   return 0.6 * value + 0.8 * std::sin(double(feature * feature));
 }
 
+// An expert with a token more than in A, where what comes in is off by so much.
+bool other_tokens(uint64_t more, double error_in) {
+  tensordiff::Run run;
+  run.extent = {2, 7};
+  Site site;
+  site.a.place.expert = 2;
+  site.a.shape = {5, 56};
+  site.b.shape = {5 + more, 56};
+  site.comparison.status = Status::incomparable;
+  site.error_in = error_in;
+  return got_other_tokens(run, site);
+}
+
+TEST(Routing, LetsAnExpertHaveAsManyTokensMoreAsTiesMakeLikely) {
+  EXPECT_TRUE(other_tokens(1, 0.006));
+  EXPECT_FALSE(other_tokens(5, 0.006));
+  EXPECT_FALSE(other_tokens(1, 1e-7));
+}
+
 TEST(Routing, TakesATurnedTieForNoise) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     const Insight insight = with_change(dtype, [](double x, uint64_t token, uint64_t i) {

@@ -139,10 +139,11 @@ class Edges {
         if (other == module) continue;
         const bool listed = tree_[other].repeated && tree_[module].repeated &&
                             tree_[other].stem == tree_[module].stem;
-        if (!listed)
+        // What has a higher number comes later, unless two lists take turns: convs1.0, convs2.0,
+        // convs1.1.
+        if (!listed || *tree_[other].number > *tree_[module].number)
           add_outputs(other, before, in);
-        else if (*tree_[other].number < *tree_[module].number &&
-                 (!last || *tree_[other].number > *tree_[*last].number))
+        else if (!last || *tree_[other].number > *tree_[*last].number)
           last = other;
       }
       if (last) add_outputs(*last, before, in);

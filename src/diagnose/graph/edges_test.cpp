@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "diagnose/toy_steps.h"
 
 namespace tensordiff {
@@ -47,6 +49,20 @@ TEST(Edges, AttentionReadsTheTablesThatAModelComputesOnce) {
 TEST(Edges, AttentionReadsNoTableOfAnotherTower) {
   const std::vector<std::string> inputs = inputs_of_last(turned_otherwise("vision.rotary_emb"));
   EXPECT_EQ(inputs.size(), 3) << inputs.front();
+}
+
+// The second convolution of the first list reads the first of the second.
+TEST(Edges, ListsMayTakeTurns) {
+  const std::vector<Held> held = {
+      same("net.pre", 1),
+      same("net.blocks.0.convs1.0", 2),
+      other("net.blocks.0.convs2.0", 3),
+      other("net.blocks.0.convs1.1", 4),
+      other("net.blocks.0.convs2.1", 5),
+      other("net.blocks.0", 6),
+  };
+  const tensordiff::Run run = make_run(sites_of(held), {});
+  EXPECT_EQ(std::ranges::count(run.sites[3].inputs, 2U), 1);
 }
 
 TEST(Edges, AttentionOnlyCarriesAnotherTable) {

@@ -38,17 +38,20 @@ std::vector<uint64_t> positions_by_channel(const std::vector<uint64_t>& shape, s
   return positions;
 }
 
-// Whether each channel of one is a multiple of that of the other.
+// Whether each channel of one is a multiple of that of the other, and not all the same: a mere
+// multiple, as of embeddings in a list of all states, may have been made of either.
 bool scales_channels(const std::vector<double>& x, const std::vector<double>& y) {
-  double size = 0, left = 0;
+  double size = 0, left = 0, all_xx = 0, all_xy = 0;
   for (std::size_t begin = 0; begin < x.size(); begin += kOfEach) {
     double xx = 0, xy = 0, yy = 0;
     for (std::size_t i = begin; i < begin + kOfEach; ++i)
       xx += x[i] * x[i], xy += x[i] * y[i], yy += y[i] * y[i];
     size += yy;
+    all_xx += xx, all_xy += xy;
     left += xx > 0 ? yy - xy * xy / xx : yy;
   }
-  return size > 0 && left <= kFits * kFits * size;
+  const double most = kFits * kFits * size;
+  return size > 0 && left <= most && all_xx > 0 && size - all_xy * all_xy / all_xx > most;
 }
 
 // A few values of A, read once for each site.

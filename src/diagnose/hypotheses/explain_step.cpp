@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/text.h"
 #include "diagnose/carried.h"
@@ -19,22 +18,44 @@ using hypotheses::Scored;
 
 constexpr std::size_t kTrialsMax = 12;  // Of those that were tried, for --explain.
 
-// What the change makes at the values that were looked at, in the form of the case.
-std::optional<Matrix> model_of(const operators::Context& context, const operators::Operator& made,
-                               const Case& it) {
-  const operators::Extents& extents = made.extents();
-  if (extents.layout != operators::Layout::tokens || extents.features != it.b.features ||
-      extents.rows() != it.b.rows())
-    return std::nullopt;
-  const operators::Grid& grid = context.grid(extents);
+struct Place {
+  uint64_t row, column;
+};
+
+// Where an element of the compared shape stands in what an operator gives.
+Place place_in(const operators::Extents& extents, const Case& it,
+               const std::vector<uint64_t>& index) {
+  const View& view = it.site.views.b;
+  if (extents.layout == operators::Layout::channels) {
+    uint64_t row = index[0];
+    for (std::size_t axis = 2; axis < index.size(); ++axis)
+      row = row * view.shape[axis] + index[axis];
+    return {row, index[1]};
+  }
+  const TokenView tokens =
+      by_tokens(view, extents.layout == operators::Layout::plain ? Extent() : it.run.extent);
+  uint64_t flat = 0;
+  for (std::size_t axis = 0; axis < index.size(); ++axis)
+    flat = flat * tokens.view.shape[axis] + index[tokens.order[axis]];
+  return {flat / extents.features, flat % extents.features};
+}
+
+// What the change makes of the values that are shown, which stand side by side in the last axis.
+std::vector<double> made_there(const operators::Operator& made, const Case& it,
+                               const EvidenceSlice& slice) {
+  operators::Grid grid;
+  std::vector<uint64_t> index = slice.at;
+  if (index.empty() || it.site.views.a.shape != it.site.views.b.shape) return {};
+  const auto add = [](std::vector<uint64_t>& to, uint64_t value) {
+    if (to.empty() || to.back() != value) to.push_back(value);
+  };
+  for (std::size_t i = 0; i < slice.a.size(); ++i, ++index.back()) {
+    const Place place = place_in(made.extents(), it, index);
+    add(grid.rows, place.row);
+    add(grid.columns, place.column);
+  }
   const operators::Block block = made.predict({&AlignedPair::b}, grid);
-  if (block.empty()) return std::nullopt;
-  Matrix model = like(it.b);
-  std::ranges::fill(model.values, std::numeric_limits<double>::quiet_NaN());
-  for (std::size_t r = 0; r < grid.rows.size(); ++r)
-    for (std::size_t c = 0; c < grid.columns.size(); ++c)
-      model.row(grid.rows[r])[grid.columns[c]] = block.row(r)[c];
-  return model;
+  return block.values.size() == slice.a.size() ? block.values : std::vector<double>();
 }
 
 Finding finding_of(const operators::Context& context, const operators::Operator& step,
@@ -51,8 +72,10 @@ Finding finding_of(const operators::Context& context, const operators::Operator&
   finding.parameters.push_back({"family", std::string(name_of(best.change.family))});
   finding.residual_before = verdict.on_b.rest;
   finding.residual_after = best.left.rest;
-  if (const std::optional<Case> it = values_of(context.run(), context.site()))
-    finding.evidence = evidence_of(*it, model_of(context, *best.change.made, *it));
+  const std::optional<Case> it = values_of(context.run(), context.site());
+  if (it) finding.evidence = evidence_of(*it, std::nullopt);
+  if (finding.evidence)
+    finding.evidence->model = made_there(*best.change.made, *it, *finding.evidence);
   return finding;
 }
 

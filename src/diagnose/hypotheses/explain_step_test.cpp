@@ -108,6 +108,46 @@ TEST_P(OfAllTypes, AProjectionWithoutItsBiasIsAnOffset) {
   EXPECT_EQ(steps.code(), "offset");
 }
 
+// What is shown beside B is what the finding makes of it, also where the features are channels.
+TEST(ExplainStep, TheValuesOfAFindingAreThoseOfItsChange) {
+  constexpr uint64_t kChannels = 6, kPlaces = 20;
+  const Values x = random_values(2 * kChannels * kPlaces, 1), w = random_values(kChannels * 3, 2);
+  const Values bias = random_values(kChannels, 3);
+  Values a(x.size()), b(x.size());
+  for (uint64_t i = 0; i < x.size(); ++i) {
+    const uint64_t channel = i / kPlaces % kChannels, place = i % kPlaces;
+    for (uint64_t k = 0; k < 3; ++k)
+      if (place + k >= 1 && place + k <= kPlaces) b[i] += w[channel * 3 + k] * x[i + k - 1];
+    a[i] = b[i] + bias[channel];
+  }
+  Steps steps(DType::f32);
+  steps.add("norm", {2, kChannels, kPlaces}, x, x);
+  steps.add("conv", {2, kChannels, kPlaces}, a, b);
+  steps.give({{"conv.weight", view_of({kChannels, 1, 3}, w, DType::f32)},
+              {"conv.bias", view_of({kChannels}, bias, DType::f32)}});
+  const Told told = steps.explained();
+  ASSERT_TRUE(told.finding && told.finding->evidence);
+  EXPECT_EQ(told.finding->code, "offset");
+  const EvidenceSlice& shown = *told.finding->evidence;
+  ASSERT_EQ(shown.model.size(), shown.b.size());
+  for (std::size_t i = 0; i < shown.b.size(); ++i) {
+    EXPECT_NEAR(shown.model[i], shown.b[i], 1e-5);
+    EXPECT_NEAR(shown.a[i] - shown.b[i], bias[shown.at[1]], 1e-5);
+  }
+}
+
+// A batch norm that sees all tokens as one list, behind a projection that has a batch.
+TEST(ExplainStep, RowsAreTheSameHoweverTheyAreSplit) {
+  const Values x = random_values(kTokens * kWidth, 1), w = random_values(kWidth, 2);
+  Values a = x, b = x;
+  for (uint64_t i = 0; i < x.size(); ++i) a[i] = 0.3 + x[i] * w[i % kWidth];
+  for (double& value : b) value += 0.3;
+  Steps steps(DType::f32);
+  steps.add("linear", {2, kTokens / 2, kWidth}, x, x);
+  steps.add("batch_norm", {kTokens, kWidth}, a, b);
+  EXPECT_EQ(steps.code(), "norm_weight");
+}
+
 TEST_P(OfAllTypes, AProjectionByTheTransposedWeightIsToldBehindAnotherMistake) {
   Steps steps(GetParam());
   const Values x = stored(random_values(kTokens * kWidth, 1), GetParam());

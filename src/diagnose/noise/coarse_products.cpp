@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "diagnose/graph/module_tree.h"
+#include "diagnose/limits.h"
 #include "diagnose/noise.h"
 #include "diagnose/noise/structure.h"
 #include "diagnose/operators/proposal.h"
@@ -80,9 +81,21 @@ std::string_view name_of_products(double roundoff) {
 
 namespace {
 
+// Whether no other module is inside of the one that gives a site: a container may give far more
+// than the products in it, as a bias that it adds.
+bool is_leaf(const ModuleTree& tree, std::size_t site) {
+  const auto is_item = [&](std::size_t module) {
+    return tree[module].number && tree[module].stem.empty();
+  };
+  std::size_t module = tree.module_of(site);
+  if (is_item(module)) module = tree[module].parent;
+  return module == Module::kRoot || std::ranges::all_of(tree[module].inside, is_item);
+}
+
 // What the products of a run round to, where this step is off by no more than that.
-double shared_rounding(const Run& run, const Site& off) {
-  if (!off.compared() || off.is_lost() || off.roundoff >= kNarrow || !may_multiply(off)) return 0;
+double shared_rounding(const Run& run, const ModuleTree& tree, const Site& off) {
+  if (!off.compared() || off.is_lost() || off.roundoff >= limits::kNarrow || !may_multiply(off))
+    return 0;
   const Format* format = format_of(off.error);
   if (!format || !unlike_noise(off, run.extent, kSpread * format->roundoff).empty()) return 0;
   // One that is exact shows that products are, whatever it may have read.
@@ -91,7 +104,9 @@ double shared_rounding(const Run& run, const Site& off) {
   for (const Site& other : run.sites) {
     // An expert that got no token tells nothing.
     if (&other == &off || !other.compared() || other.comparison.diff.compared == 0) continue;
-    if (other.error < exact && multiply_alike(other, off)) return 0;
+    if (other.error < exact && multiply_alike(other, off) &&
+        is_leaf(tree, static_cast<std::size_t>(&other - run.sites.data())))
+      return 0;
     shared = shared || (other.error >= exact && may_multiply(other));
   }
   // A rounding is that of a run only where more than one step has it.
@@ -112,7 +127,7 @@ std::optional<double> left_of_inputs(const Run& run, const Site& site) {
 // Whether it can be computed again: attention from what it reads, the others with weights.
 bool is_product(const Run& run, const operators::Parameters& parameters, const Site& site) {
   if (!site.compared() || site.is_lost() || site.comparison.diff.compared == 0 ||
-      site.roundoff >= kNarrow || !may_multiply(site))
+      site.roundoff >= limits::kNarrow || !may_multiply(site))
     return false;
   return site.role == Role::attention_heads ||
          (!run.weights.empty() && !parameters.under(operators::module_path(site.a.name)).empty());
@@ -138,16 +153,26 @@ double rounding_behind_mistake(const Run& run) {
 
 }  // namespace
 
+std::string_view rounds_alone_like(const Run& run, const Site& site) {
+  const bool shows = run.product_roundoff == 0 && site.compared() && !site.is_lost() &&
+                     site.roundoff < limits::kNarrow && site.error_in < kExact &&
+                     may_multiply(site);
+  const Format* format = shows ? format_of(site.error) : nullptr;
+  if (!format || !unlike_noise(site, run.extent, kSpread * format->roundoff).empty()) return "";
+  return format->name;
+}
+
 double coarse_products(const Run& run) {
   // The first step that is off may hold a mistake. So may others; but products whose inputs agree
   // show their rounding, wherever the mistake is.
   std::size_t looked_at = 0;
+  const ModuleTree tree(run.sites);
   for (const Site& site : run.sites) {
     if (!site.bug()) continue;
     const bool shows = !site.inputs.empty() && site.error_in < kExact && may_multiply(site) &&
                        format_of(site.error);
     if (looked_at > 0 && !shows) continue;
-    if (const double roundoff = shared_rounding(run, site); roundoff > 0) return roundoff;
+    if (const double roundoff = shared_rounding(run, tree, site); roundoff > 0) return roundoff;
     if (++looked_at == kLooksMax) break;
   }
   return looked_at > 0 ? rounding_behind_mistake(run) : 0;

@@ -13,6 +13,10 @@
 
 namespace tensordiff {
 
+// What the product of a step rounds like whose inputs agree, where others of the run do not round
+// so: "TF32"; empty where its error is no such rounding.
+std::string_view rounds_alone_like(const Run& run, const Site& site);
+
 // The unit roundoff of B's products where the first step that was judged wrong, and all that
 // follows, may be no more than that; 0 where they are not.
 double coarse_products(const Run& run);

@@ -78,6 +78,28 @@ TEST(CoarseProducts, AreAMistakeInOneStepAlone) {
   EXPECT_TRUE(alarms(layers({23, 23, 23, 7, 23})).starts_with("model.layers.1.self_attn.q_proj"));
 }
 
+TEST(CoarseProducts, AreACastInOneStepAlone) {
+  for (const auto& [bits, name] : {std::pair(10, "TF32"), {7, "bf16"}}) {
+    const Insight told = diagnose(sites_of(layers({23, bits, 23})), {});
+    ASSERT_FALSE(told.findings.empty());
+    EXPECT_EQ(told.findings[0].code, "cast");
+    EXPECT_TRUE(
+        told.findings[0].explanation.starts_with("B's product rounds like " + std::string(name)))
+        << told.findings[0].explanation;
+  }
+}
+
+// A container that adds far more than its products is no product that is exact.
+TEST(CoarseProducts, AreNotDeniedByAContainer) {
+  std::vector<Held> held = layers({10});
+  const Values large = random_values(kTokens * kWidth, 77, 100);
+  Values b = large;
+  b[0] *= 1 + 1e-6;
+  held.push_back({"model.layers.1.mlp.router.layer", held[5].a, held[5].b});
+  held.push_back({"model.layers.1.mlp", large, b});
+  EXPECT_EQ(alarms(held), "");
+}
+
 TEST(CoarseProducts, HideNoMistakeBehindThem) {
   std::vector<Held> held = layers({10});
   for (double& value : held[5].b) value *= 0.5;

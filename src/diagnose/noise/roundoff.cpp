@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "diagnose/limits.h"
 #include "diagnose/noise.h"
 #include "tensor/sample.h"
 
@@ -62,7 +63,7 @@ double roundoff_of(const View& view) {
 }
 
 double steps_of(double roundoff) {
-  if (roundoff < kNarrow) return kStepsWide;
+  if (roundoff < limits::kNarrow) return kStepsWide;
   return roundoff < 1e-2 ? kStepsNarrow : kStepsTiny;
 }
 

@@ -9,6 +9,7 @@
 #include "diagnose/operators/context.h"
 #include "diagnose/operators/norm_fit.h"
 #include "diagnose/operators/proposal.h"
+#include "diagnose/operators/sources.h"
 
 namespace tensordiff::operators {
 namespace {
@@ -22,7 +23,7 @@ struct Lines {
 
 class Affine final : public Operator {
  public:
-  Affine(Lines lines, DumpedPtr input) : lines_(std::move(lines)), input_(std::move(input)) {}
+  Affine(Lines lines, OperatorPtr input) : lines_(std::move(lines)), input_(std::move(input)) {}
 
   std::string_view kind() const override { return "factors of channels"; }
   const Extents& extents() const override { return input_->extents(); }
@@ -42,11 +43,11 @@ class Affine final : public Operator {
 
  private:
   Lines lines_;
-  DumpedPtr input_;
+  OperatorPtr input_;
 };
 
 // A line for each channel, over some rows of a side.
-std::optional<Lines> fitted_to(const Dumped& target, const Dumped& input, const Reading& from) {
+std::optional<Lines> fitted_to(const Dumped& target, const Operator& input, const Reading& from) {
   Grid grid;
   const uint64_t rows = target.extents().rows(), count = std::min(rows, kRowsMax);
   for (uint64_t i = 0; i < count; ++i) grid.rows.push_back(i * rows / count);
@@ -85,21 +86,23 @@ std::vector<Change> Affine::changes(const Context& context) const {
   }
   lift(
       input_->changes(context),
-      [&](const OperatorPtr& made) -> OperatorPtr {
-        return std::make_shared<Affine>(lines_, std::dynamic_pointer_cast<const Dumped>(made));
-      },
-      changes);
+      [&](const OperatorPtr& made) { return std::make_shared<Affine>(lines_, made); }, changes);
   return changes;
 }
 
 OperatorPtr propose(const Context& context) {
-  const DumpedPtr& target = context.target(Layout::channels);
-  if (!target) return nullptr;
-  for (const DumpedPtr& input : context.like(target->extents())) {
-    const std::optional<Lines> lines = fitted_to(*target, *input, {});
-    if (!lines) continue;
-    auto made = std::make_shared<Affine>(*lines, input);
-    if (context.explains_a(*made)) return made;
+  for (const Layout layout : {Layout::channels, Layout::tokens}) {
+    const DumpedPtr& target = context.target(layout);
+    if (!target) continue;
+    for (const OperatorPtr& input : rows_like(context, target->extents())) {
+      // Tokens may be alike, and lines then fit anything; a norm that sees them as one list is
+      // known.
+      if (layout == Layout::tokens && !dynamic_cast<const Repeated*>(input.get())) continue;
+      const std::optional<Lines> lines = fitted_to(*target, *input, {});
+      if (!lines) continue;
+      auto made = std::make_shared<Affine>(*lines, input);
+      if (context.explains_a(*made)) return made;
+    }
   }
   return nullptr;
 }

@@ -192,7 +192,7 @@ OperatorPtr propose(const Context& context) {
         form.bias.size() != form.weight.size() || form.mean.size() != form.variance.size())
       continue;
     OperatorPtr found;
-    for (const DumpedPtr& input : context.like(target->extents()))
+    for (const OperatorPtr& input : rows_like(context, target->extents()))
       if ((found = with_input(context, form, input))) return found;
   }
   return nullptr;

@@ -109,6 +109,18 @@ std::vector<Change> Repeated::changes(const Context& context) const {
   return changes;
 }
 
+std::vector<OperatorPtr> rows_like(const Context& context, const Extents& extents) {
+  std::vector<OperatorPtr> found;
+  for (const DumpedPtr& each : context.of_features(extents.features, extents.layout)) {
+    if (extents.layout == Layout::tokens && found.size() == kPaired) break;
+    if (each->extents() == extents)
+      found.push_back(each);
+    else if (each->extents().rows() == extents.rows())
+      found.push_back(std::make_shared<Repeated>(each, extents));
+  }
+  return found;
+}
+
 bool try_streams(const Context& context, const Extents& extents, const Accept& accept) {
   const std::vector<OperatorPtr> terms = terms_of(context, extents);
   for (const OperatorPtr& term : terms)

@@ -51,6 +51,9 @@ class Around {
   OperatorPtr found_;
 };
 
+// Dumped tensors of as many rows and features, however the rows are split; of tokens, the nearest.
+std::vector<OperatorPtr> rows_like(const Context& context, const Extents& extents);
+
 // Dumped tensors of these extents, then sums of two and three of them.
 bool try_streams(const Context& context, const Extents& extents, const Accept& accept);
 

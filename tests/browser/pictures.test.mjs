@@ -34,7 +34,9 @@ for (const theme of THEMES)
   test(`the picture of the page is current, ${theme}`, async (t) => {
     const { url } = await serve(t, [], { command: 'demo' });
     const page = await browse(t, url, { size: SIZE, theme });
-    const now = await picture(page);
-    const share = await difference(page, now, readFileSync(fileOf(theme)));
+    // A busy machine may draw late: look again for a while.
+    let share = 1;
+    for (let look = 0; look < 10 && share >= SHARE_MAX; look++)
+      share = await difference(page, await picture(page), readFileSync(fileOf(theme)));
     assert.ok(share < SHARE_MAX, `${(100 * share).toFixed(1)} % of docs/page-${theme}.png is out of date: run ./dev pictures`);
   });

@@ -170,7 +170,9 @@ class Conversion:
             kinds.append("parts")
         kind = str(rng.choice(kinds))
         if kind == "layers":
-            part = str(rng.choice(["self_attn.o_proj", "mlp.down_proj"]))
+            # A rule of one kind alone is told by the tensors in place: here, more than two.
+            told = not self.halves or self.model.layers > 4
+            part = str(rng.choice(["self_attn.o_proj", "mlp.down_proj"][:1 + told]))
             other = (layer + 1) % self.model.layers
             return {(layer, part): {"layer": other}, (other, part): {"layer": layer}}, kind
         if kind == "parts":

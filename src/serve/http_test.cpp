@@ -222,24 +222,25 @@ TEST_F(Http, TurnsAwayWhoIsTooMany) {
 
 TEST_F(Http, AClientThatIsGoneLeavesItsPlaceToTheNext) {
   limits.connections_max = 2;
-  std::atomic<int> working = 0;
-  std::atomic<bool> release = false;
-  handler.respond = [&](Request& request) {
+  // Shared: the slow ones may look once more after this test has ended.
+  const auto working = std::make_shared<std::atomic<int>>(0);
+  const auto release = std::make_shared<std::atomic<bool>>(false);
+  handler.respond = [working, release](Request& request) {
     // As a thread that has not had its turn yet: it does not notice that nobody listens.
-    ++working;
-    while (request.path == "/slow" && !release) std::this_thread::sleep_for(milliseconds(1));
+    ++*working;
+    while (request.path == "/slow" && !*release) std::this_thread::sleep_for(milliseconds(1));
     return Response{};
   };
   start();
   {
     Client first(server.port()), second(server.port());
     for (Client* client : {&first, &second}) client->send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
-    while (working < 2) std::this_thread::sleep_for(milliseconds(1));
+    while (*working < 2) std::this_thread::sleep_for(milliseconds(1));
   }
   std::string answer;
   std::thread third([&] { answer = ask("GET / HTTP/1.1\r\n" + std::string(kClose) + "\r\n"); });
   std::this_thread::sleep_for(milliseconds(100));  // For a server that would turn it away.
-  release = true;
+  *release = true;
   third.join();
   EXPECT_NE(answer.find(" 200 "), std::string::npos) << answer;
 }

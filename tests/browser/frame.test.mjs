@@ -74,7 +74,7 @@ test('a file that changes is said, and read again by R', async (t) => {
   const values = [1, 2, 3, 4];
   const [a, b] = sides(t, { w: [[4], values] }, { w: [[4], values] });
   const { url } = await serve(t, [a, b]);
-  const page = await browse(t, url);
+  const page = await browse(t, url, { allow: ['409'] }); // What it asks for once the file is another.
   await finished(page);
   assert.match(await page.locator('.verdict h1').innerText(), /Identical/);
   safetensors(b, { w: [[4], [1, 2, 3, 9]] });
@@ -88,7 +88,7 @@ test('with --watch it compares again by itself', async (t) => {
   const values = [1, 2, 3, 4];
   const [a, b] = sides(t, { w: [[4], values] }, { w: [[4], values] });
   const { url } = await serve(t, [a, b, '--watch']);
-  const page = await browse(t, url);
+  const page = await browse(t, url, { allow: ['409'] });
   await finished(page);
   safetensors(b, { w: [[4], [1, 2, 3, 9]] });
   await page.locator('.verdict h1', { hasText: /differ|Diverges|changed/ }).waitFor();

@@ -68,8 +68,8 @@ def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: An
         protected = [*a.parameters(), *a.buffers(), *b.parameters(), *b.buffers(),
                      *(t for _, t in trees.tensors(inputs_b)),
                      *(t for _, t in trees.tensors(inputs))]
-        forcer = Forcer(mapper.counterpart, budget, coarsest, protected)
-        stopped = force(b, inputs_b, run, forcer)
+        forcer, stopped = _forced(mapper, lambda f: force(b, inputs_b, run, f), lambda: Forcer(
+            mapper.counterpart, budget, coarsest, protected))
         answer = _sum_up(forcer, mapper, stopped, paths_a, paths_b)
         _explain(answer, forcer)
         places = [finding for finding in answer.findings if wanted(finding)]
@@ -79,6 +79,9 @@ def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: An
         if compute is None and unit(coarsest) > unit(torch.float32):
             _ask_a(answer, forcer.counts, (a, inputs), run, coarsest, lambda: Forcer(
                 _same_calls(kept), budget, coarsest, protected, rounded=coarsest))
+    if mapper.layouts:
+        answer.notes.append(f"rows of {next(iter(mapper.layouts))} and {len(mapper.layouts) - 1} "
+                            "more lie in another order than in A; what reads them agrees")
     if a.training or b.training:
         answer.notes.append("a model is in training mode: dropout makes runs differ")
     if compute is None and coarsest not in (torch.float32, torch.float64):
@@ -121,6 +124,31 @@ def force(model: torch.nn.Module, inputs: Any, run: Run, forcer: Forcer) -> Exce
         except Exception as problem:
             return problem
     return None
+
+
+def _forced(mapper: Mapper, go: Callable[[Forcer], Exception | None],
+            new: Callable[[], Forcer]) -> tuple[Forcer, Exception | None]:
+    """The run of B; with rows in B's own order where those who read them then agree.
+
+    Rows that a converter left in the wrong order are told from a layout by that: what reads a
+    layout as A's order gets it wrong, and what reads a mistake as a layout does.
+    """
+    plain = new()
+    stopped = go(plain)
+    layouts = mapper.layouts_found()
+    if not layouts:
+        return plain, stopped
+    mapper.layouts = layouts
+    turned = new()
+    stopped_turned = go(turned)
+
+    def readers(forcer: Forcer) -> int:
+        return len(forcer.findings.keys() - layouts.keys())
+
+    if readers(turned) + (stopped_turned is not None) < readers(plain) + (stopped is not None):
+        return turned, stopped_turned
+    mapper.layouts = {}
+    return plain, stopped
 
 
 @contextlib.contextmanager
@@ -296,7 +324,7 @@ def _add_weights(forcer: Forcer, mapper: Mapper, paths_a: dict[str, torch.nn.Mod
             owners.setdefault(id(parameter), []).append(path)
         other = paths_a.get(mapper.same_weights(path) or "")
         if mapper.same_weights(path) is not None and other is not None:
-            found = differing(other, module)
+            found = differing(other, module, mapper.layouts.get(path))
             if found:
                 differ[path] = found
     for path, found in differ.items():

@@ -56,7 +56,7 @@ class Forcer(Handler):
         self.called: dict[str, ModuleCall] = {}
         self.samples: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
         self.checked = 0
-        self.unseen: dict[str, str] = {}  # Modules without a counterpart, and why.
+        self.unseen: dict[str, str] = {}  # Modules without a counterpart that compute, and why.
         self.seen: set[str] = set()  # Those of which something was compared later.
         self.parents: set[str] = set()
         # Of a module with a mistake: those whose tensors it used that passed no door; and those of
@@ -86,7 +86,8 @@ class Forcer(Handler):
         kept = None if lost else self._counterpart(call)
         call.state = _Door(kept)
         if kept is None:
-            self.unseen.setdefault(call.path, "no counterpart in A")
+            for _, tensor in [*trees.tensors(args), *trees.tensors(kwargs)]:
+                self._ids.of(tensor)
             return None
         bound = bind(call.module, args, kwargs)
         changed = self._force_arguments(call, kept, bound)
@@ -118,6 +119,8 @@ class Forcer(Handler):
 
     def end(self, call: ModuleCall, out: Any, raised: bool) -> Any:
         kept = call.state.kept
+        if not raised and kept is None:
+            self._made_unseen(call, out)
         if raised or kept is None:
             return None
         self.checked += 1
@@ -141,6 +144,18 @@ class Forcer(Handler):
         if theirs and not ours:
             self._blame(call, "returns no tensor")
         return trees.replace(out, values) if values else None
+
+    def _made_unseen(self, call: ModuleCall, out: Any) -> None:
+        """What a module without a counterpart returns and no function made: a kernel of its own.
+
+        A container, nn.Identity or dropout that is off only hands on what others made: it has
+        nothing to check.
+        """
+        for _, tensor in trees.tensors(out):
+            if self._ids.find(tensor) is None:
+                self.unseen.setdefault(call.path, "no counterpart in A")
+                number, _, _ = self._ids.of(tensor)
+                self._origins[number] = _Origin(call, unseen=frozenset((call.path,)))
 
     def function(self, call: ModuleCall | None, done: FunctionCall) -> None:
         made = trees.tensors(done.out)
@@ -167,6 +182,8 @@ class Forcer(Handler):
             number, new, _ = self._ids.of(tensor)
             if new:
                 self._origins[number] = _Origin(call, after, wrong, unseen, foreign)
+                if call is not None and call.state.kept is None:
+                    self.unseen.setdefault(call.path, "no counterpart in A")
 
     def writing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self._origin(args[0]) if args and isinstance(args[0], torch.Tensor) else None

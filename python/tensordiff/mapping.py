@@ -1,7 +1,9 @@
 """Which module of B does the work of which module of A.
 
 By the same path and class first. A module of another path is known by the rows of its weights:
-those of a fused projection are the rows of several modules of A, or the other way round. Norms,
+those of a fused projection are the rows of several modules of A, or the other way round. Where the
+rows of a module lie in another order in all layers alike, that may be a layout, as of q and k for
+another RoPE; whether it is, only those who read them tell (layouts_found). Norms,
 which may all be alike, are known by their place between modules that are known. What is left has
 no counterpart; its results are compared at the next door.
 """
@@ -9,9 +11,11 @@ no counterpart; its results are compared at the next door.
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 import inspect
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -46,6 +50,9 @@ class Mapper:
         self.calls = calls
         self.same: dict[str, str] = {"": "", **given}
         self.parts: dict[str, list[_Part]] = {}
+        # Orders of rows in force: B's row at each place is the row of A with that number.
+        self.layouts: dict[str, torch.Tensor] = {}
+        self._orders: dict[str, tuple[int, ...]] = {}  # Of modules known by their rows.
         for path, module in paths_b.items():
             other = paths_a.get(path)
             if path not in self.same and other is not None and _alike(other, module):
@@ -61,6 +68,8 @@ class Mapper:
         if call.path in self.same:
             path = self.same[call.path]
             kept = self.calls.get(path + suffix)
+            if kept is not None and call.path in self.layouts:
+                kept = _turned(kept, self.layouts[call.path])
             other = path in self.paths_a and type(self.paths_a[path]) is not type(call.module)
             return _by_first_argument(kept, call.module) if kept and other and path else kept
         parts = self.parts.get(call.path)
@@ -151,6 +160,7 @@ class Mapper:
             whole = [part for part in parts if len(part.of_b) == len(rows)]
             if whole and len(theirs[whole[0].path]) == len(rows):
                 self.same[path] = whole[0].path
+                self._orders[path] = _order(theirs[whole[0].path], place)
             elif whole:
                 self.parts[path] = whole[:1]
             elif sum(len(part.of_b) for part in parts) == len(rows) and not lookup:
@@ -159,6 +169,21 @@ class Mapper:
                 near = self._nearest(module, [p for p in theirs if p not in self.same.values()])
                 if near is not None:
                     self.same[path] = near
+
+    def layouts_found(self) -> dict[str, torch.Tensor]:
+        """Orders of rows that most layers share, and which are not A's: layouts, or mistakes."""
+        groups: dict[str, list[str]] = {}
+        for path in self._orders:
+            if _axes(self.paths_b[path]) == 2:
+                groups.setdefault(re.sub(r"\d+", "#", path), []).append(path)
+        found: dict[str, torch.Tensor] = {}
+        for group in groups.values():
+            order, count = collections.Counter(self._orders[each] for each in group).most_common(1)[0]
+            if order and 2 * count > len(group) and list(order) != sorted(order):
+                found |= {path: torch.tensor(order) for path in group
+                          if (weight := _weight(self.paths_b[path])) is not None
+                          and len(weight) == len(order)}
+        return found
 
     def _nearest(self, module: torch.nn.Module, among: list[str]) -> str | None:
         """The one module of A whose weight is closest, if it is close."""
@@ -262,8 +287,10 @@ def _part(path: str, rows_a: list[bytes], place_in_b: dict[bytes, int],
     small = min(len(rows_a), count_b)
     if len(found) < max(1, _ROWS_MIN * small):
         return None
+    if len(rows_a) == count_b:  # The whole module, wherever its rows lie: see layouts_found().
+        return _Part(path, torch.arange(count_b), torch.arange(count_b))
     shift, fit = collections.Counter(b - a for a, b in found.items()).most_common(1)[0]
-    if fit >= _ROWS_MIN * len(found):  # One block: what lies elsewhere is a mistake, no layout.
+    if fit > _ROWS_MIN * len(found):  # One block: what lies elsewhere is a mistake, no layout.
         found = {at: at + shift for at in range(len(rows_a)) if 0 <= at + shift < count_b}
     if len(rows_a) <= count_b and len(found) < len(rows_a):
         for at in range(len(rows_a)):
@@ -278,6 +305,24 @@ def _part(path: str, rows_a: list[bytes], place_in_b: dict[bytes, int],
             or any(not 0 <= a < len(rows_a) for a, _ in pairs):
         return None
     return _Part(path, torch.tensor([b for _, b in pairs]), torch.tensor([a for a, _ in pairs]))
+
+
+def _order(rows_a: list[bytes], place_in_b: dict[bytes, int]) -> tuple[int, ...]:
+    """Which row of A lies at each place of B; () where some are not found, or not once."""
+    places = [place_in_b.get(row, -1) for row in rows_a]
+    if sorted(places) != list(range(len(rows_a))):
+        return ()
+    return tuple(sorted(range(len(places)), key=places.__getitem__))
+
+
+def _turned(kept: Kept, order: torch.Tensor) -> Kept:
+    """The call with the columns of its result in another order."""
+    made = copy.copy(kept)
+    made.out = trees.replace(kept.out, {
+        path: tensor.index_select(-1, order.to(tensor.device))
+        for path, tensor in trees.tensors(kept.out)
+        if tensor.dim() and tensor.shape[-1] == len(order)})
+    return made
 
 
 def _by_first_argument(kept: Kept, module: torch.nn.Module) -> Kept:

@@ -64,12 +64,12 @@ def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: An
         coarsest = coarsest_dtype(a, b)
         kept = keep(a, inputs, run)
         order_b = order_of(b, inputs_b, run) if paths_a.keys() != paths_b.keys() else []
-        mapper = Mapper(paths_a, paths_b, kept.calls, mapping or {}, order_b)
+        mapper = Mapper(paths_a, paths_b, kept, mapping or {}, order_b)
         protected = [*a.parameters(), *a.buffers(), *b.parameters(), *b.buffers(),
                      *(t for _, t in trees.tensors(inputs_b)),
                      *(t for _, t in trees.tensors(inputs))]
         forcer, stopped = _forced(mapper, lambda f: force(b, inputs_b, run, f), lambda: Forcer(
-            mapper.counterpart, budget, coarsest, protected))
+            mapper.counterpart, budget, coarsest, protected, place=mapper.place))
         answer = _sum_up(forcer, mapper, stopped, paths_a, paths_b)
         _explain(answer, forcer)
         places = [finding for finding in answer.findings if wanted(finding)]
@@ -107,12 +107,14 @@ def keep(model: torch.nn.Module, inputs: Any, run: Run) -> Keeper:
 
 
 def order_of(model: torch.nn.Module, inputs: Any, run: Run) -> list[str]:
-    """The modules in the order in which their first calls end; what there is of it, if it fails."""
+    """The modules that compute, in the order in which their first calls end; if it fails, up to
+    there."""
     keeper = Keeper(values=False)
     with same_randomness(), Observer(model, keeper, "none"), \
             contextlib.suppress(Exception):
         run(model, _fresh(inputs))
-    return list(dict.fromkeys(kept.path for kept in keeper.calls.values()))
+    return [path for path in dict.fromkeys(kept.path for kept in keeper.calls.values())
+            if path not in keeper.handed_on]
 
 
 def force(model: torch.nn.Module, inputs: Any, run: Run, forcer: Forcer) -> Exception | None:
@@ -142,10 +144,11 @@ def _forced(mapper: Mapper, go: Callable[[Forcer], Exception | None],
     turned = new()
     stopped_turned = go(turned)
 
-    def readers(forcer: Forcer) -> int:
-        return len(forcer.findings.keys() - layouts.keys())
+    def wrong(forcer: Forcer, problem: Exception | None) -> tuple[int, int]:
+        readers = len(forcer.findings.keys() - layouts.keys())
+        return readers + (problem is not None), len(forcer.findings)
 
-    if readers(turned) + (stopped_turned is not None) < readers(plain) + (stopped is not None):
+    if wrong(turned, stopped_turned) < wrong(plain, stopped):
         return turned, stopped_turned
     mapper.layouts = {}
     return plain, stopped
@@ -355,9 +358,11 @@ def _rename(forcer: Forcer, path: str) -> Mistake | None:
     while outer:
         outer = outer.rpartition(".")[0]
         finding = forcer.findings.get(outer)
-        if finding is not None and finding.kind == "module":
-            del forcer.findings[outer]
-            finding.path = path
+        if finding is None or finding.kind != "module":
+            finding = next((each for each in forcer.findings.values() if outer in each.or_in), None)
+        if finding is not None:
+            del forcer.findings[finding.path]
+            finding.path, finding.kind, finding.or_in = path, "module", []
             forcer.findings[path] = finding
             return finding
     return None

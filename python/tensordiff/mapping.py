@@ -23,7 +23,8 @@ import torch
 
 from . import trees
 from .observe import ModuleCall
-from .record import Kept
+from .places import by_place
+from .record import Keeper, Kept
 from .values import error, unit
 
 # A module is known by its rows if this share of them is found: the others may be mistakes.
@@ -45,9 +46,9 @@ class Mapper:
     """Finds the call of A for a call of B."""
 
     def __init__(self, paths_a: dict[str, torch.nn.Module], paths_b: dict[str, torch.nn.Module],
-                 calls: dict[str, Kept], given: Mapping[str, str], order_b: list[str]) -> None:
+                 kept: Keeper, given: Mapping[str, str], order_b: list[str]) -> None:
         self.paths_a, self.paths_b = paths_a, paths_b
-        self.calls = calls
+        self.calls = kept.calls
         self.same: dict[str, str] = {"": "", **given}
         self.parts: dict[str, list[_Part]] = {}
         # Orders of rows in force: B's row at each place is the row of A with that number.
@@ -57,9 +58,12 @@ class Mapper:
             other = paths_a.get(path)
             if path not in self.same and other is not None and _alike(other, module):
                 self.same[path] = path
-        self._order_a = [kept.path for kept in calls.values()]
+        self._order_a = [call.path for call in kept.calls.values()]
         self._map_rows()
         self._map_vectors(order_b)
+        taken = {*self.same.values(), *kept.handed_on,
+                 *(part.path for parts in self.parts.values() for part in parts)}
+        self._places = by_place(self._order_a, order_b, paths_a, paths_b, self._first_of, taken)
 
     # --- finding ---
 
@@ -78,6 +82,11 @@ class Mapper:
             return None
         return self._assembled(call, parts, [kept for kept in found if kept is not None])
 
+    def place(self, call: ModuleCall) -> Kept | None:
+        """The call of A at the same place, for a module without weights: a guess."""
+        path = self._places.get(call.path)
+        return self.calls.get(path + (f"@{call.number}" if call.number else "")) if path else None
+
     def _assembled(self, call: ModuleCall, parts: list[_Part], kept: list[Kept]) -> Kept | None:
         """A call of A as it would be if its modules were split as B's are."""
         outs = [trees.tensors(each.out) for each in kept]
@@ -94,8 +103,9 @@ class Mapper:
 
     def same_weights(self, path: str) -> str | None:
         """The module of A whose weights have the same names and layout."""
-        other = self.paths_a.get(self.same.get(path, path))
-        if other is None or type(other) is not type(self.paths_b[path]):
+        other, module = self.paths_a.get(self.same.get(path, path)), self.paths_b[path]
+        turned = [type(each).__name__ == "Conv1D" for each in (other, module)]
+        if other is None or not _alike(other, module) or turned[0] != turned[1]:
             return None
         return self.same.get(path)
 

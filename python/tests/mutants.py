@@ -206,8 +206,8 @@ def choose(model: torch.nn.Module, count: int, nested: bool,
         if nested and made:
             child = made[0][0]
             paths = [path for path in paths if path == "" or child.startswith(path + ".")]
-            if not paths:
-                return []
+        if not paths:
+            return []
         made.append((chance.choice(paths), kind))
     return made
 

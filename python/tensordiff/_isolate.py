@@ -217,7 +217,9 @@ def _sum_up(forcer: Forcer, mapper: Mapper, stopped: Exception | None,
     if stopped is not None:
         text = f"raises {type(stopped).__name__}: {str(stopped).splitlines()[0][:200]}"
         findings.setdefault("", Mistake("", "own code", text))
-    for path, text in mapper.missing(set(forcer.called)):
+    disagree = {door.call for door in forcer.doors if not door.agrees}
+    results = {door.call for door in forcer.doors if not door.name.startswith("argument")}
+    for path, text in mapper.missing(set(forcer.called), results - disagree):
         below = any(_inside(path, lost) for lost in not_checked)
         if stopped is not None or below:
             not_checked.setdefault(path, NotChecked(path, "was not called"))

@@ -124,8 +124,11 @@ class Mapper:
         common = os.path.commonprefix([each.split(".") for each in inner])
         return ".".join(common), False
 
-    def missing(self, called: set[str]) -> Iterator[tuple[str, str]]:
-        """(module of B, what) for each call of A that B does not make."""
+    def missing(self, called: set[str], agreed: set[str]) -> Iterator[tuple[str, str]]:
+        """(module of B, what) for each call of A that B does not make.
+
+        Not in calls of B whose results agree: they do the same in another way.
+        """
         back = {path_a: path_b for path_b, path_a in self.same.items()}
         for label, kept in self.calls.items():
             here = back.get(kept.path)
@@ -136,7 +139,7 @@ class Mapper:
             above = back.get(parent)
             if above is None or here + number in called:
                 continue
-            if above + (f"@{count}" if count else "") in called:
+            if above + (f"@{count}" if count else "") in called - agreed:
                 yield above, f"does not call {here}"
 
     def other_paths(self) -> dict[str, str]:

@@ -75,7 +75,9 @@ class Mapper:
             if kept is not None and call.path in self.layouts:
                 kept = _turned(kept, self.layouts[call.path])
             other = path in self.paths_a and type(self.paths_a[path]) is not type(call.module)
-            return _by_first_argument(kept, call.module) if kept and other and path else kept
+            if kept and other and (path or not _shares_names(kept, call.module)):
+                return _by_first_argument(kept, call.module)
+            return kept
         parts = self.parts.get(call.path)
         found = [self.calls.get(part.path + suffix) for part in parts or ()]
         if not parts or any(kept is None for kept in found):
@@ -191,7 +193,8 @@ class Mapper:
                 groups.setdefault(re.sub(r"\d+", "#", path), []).append(path)
         found: dict[str, torch.Tensor] = {}
         for group in groups.values():
-            order, count = collections.Counter(self._orders[each] for each in group).most_common(1)[0]
+            orders = collections.Counter(self._orders[each] for each in group)
+            order, count = orders.most_common(1)[0]
             if order and 2 * count > len(group) and list(order) != sorted(order):
                 found |= {path: torch.tensor(order) for path in group
                           if (weight := _weight(self.paths_b[path])) is not None
@@ -336,6 +339,12 @@ def _turned(kept: Kept, order: torch.Tensor) -> Kept:
         for path, tensor in trees.tensors(kept.out)
         if tensor.dim() and tensor.shape[-1] == len(order)})
     return made
+
+
+def _shares_names(kept: Kept, module: torch.nn.Module) -> bool:
+    names = inspect.signature(type(module).forward).parameters
+    return any(path[0] in names for path, leaf in kept.args.items()
+               if isinstance(leaf, torch.Tensor))
 
 
 def _by_first_argument(kept: Kept, module: torch.nn.Module) -> Kept:

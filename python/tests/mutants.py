@@ -1,6 +1,7 @@
 """Plants mistakes in models by machine, and counts how well isolate() locates them.
 
-    python mutants.py 200 --seed 7 [--set held_out|tuned|trees|others] [--pairs N] [--nested N] [--verbose]
+    python mutants.py 200 --seed 7 [--set held_out|tuned|trees|others] [--pairs N] [--nested N]
+        [--clean SEEDS] [--verbose]
 
 A mistake is a change of one statement in the code of one module, of one of its numbers, or of its
 weights. Those that change the output by less than 1e-5 or break the run are thrown away and
@@ -233,8 +234,10 @@ def moved(model: torch.nn.Module, inputs: Any, want: Any) -> float:
 
 @functools.lru_cache(maxsize=None)
 def reference_of(name: str, seed: int) -> Any:
-    """A, a right port of it, the inputs of each, and what the port returns. "plain X" has another tree, and
-    "other X" is the implementation of other people."""
+    """A, a right port of it, the inputs of each, and what the port returns.
+
+    "plain X" has another tree, and "other X" is the implementation of other people.
+    """
     kind, _, plain = name.rpartition(" ")
     model, inputs = build(plain, seed)
     port = model
@@ -338,7 +341,8 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("count", type=int)
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    options.add_argument("--set", choices=["held_out", "tuned", "trees", "others"], default="held_out")
+    options.add_argument("--set", choices=["held_out", "tuned", "trees", "others"],
+                         default="held_out")
     options.add_argument("--pairs", type=int, default=None)
     options.add_argument("--nested", type=int, default=None)
     options.add_argument("--verbose", action="store_true")

@@ -20,7 +20,7 @@ _WIDTHS = (16, 24, 32, 40)
 
 
 def _renamed(theirs: torch.nn.Module, rules: Rules, fused: str = "") -> dict[str, torch.Tensor]:
-    """The state of a model under other names; `fused` is the name of query, key and value as one."""
+    """The state of a model under other names; `fused` names query, key and value as one."""
     state: dict[str, torch.Tensor] = {}
     parts: dict[str, list[torch.Tensor]] = {}
     for name, tensor in theirs.state_dict().items():
@@ -57,7 +57,8 @@ def vit(theirs: Any) -> torch.nn.Module:
         (r"^encoder\.layer\.", "blocks."), (r"attention\.attention\.", "attn."),
         (r"attention\.output\.dense", "attn.proj"), (r"intermediate\.dense", "mlp.fc1"),
         (r"output\.dense", "mlp.fc2"), (r"layernorm_before", "norm1"),
-        (r"layernorm_after", "norm2"), (r"^layernorm", "norm"), (r"^classifier", "head")], r"qkv.\2"))
+        (r"layernorm_after", "norm2"), (r"^layernorm", "norm"), (r"^classifier", "head")],
+        r"qkv.\2"))
 
 
 def convnext(theirs: Any) -> torch.nn.Module:
@@ -171,8 +172,8 @@ class Turned(torch.nn.Module):
         return self.wo(y.transpose(1, 2).flatten(2))
 
     def turn(self, x: Any, turns: Any) -> Any:
-        pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
-        return torch.view_as_real(pairs * turns[:, None]).flatten(-2)
+        pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+        return torch.view_as_real(pairs * turns[:, None]).flatten(-2).type_as(x)
 
 
 class FeedForward(torch.nn.Module):
@@ -187,7 +188,8 @@ class FeedForward(torch.nn.Module):
 class Block(torch.nn.Module):
     def __init__(self, theirs: Any, config: Any) -> None:
         super().__init__()
-        self.attention, self.feed_forward = Turned(theirs.self_attn, config), FeedForward(theirs.mlp)
+        self.attention = Turned(theirs.self_attn, config)
+        self.feed_forward = FeedForward(theirs.mlp)
         self.attention_norm = theirs.input_layernorm
         self.ffn_norm = theirs.post_attention_layernorm
 

@@ -13,14 +13,7 @@ from . import trees
 from ._isolate import call_model
 from .observe import FunctionCall, Handler, ModuleCall, Observer
 from .torch_versions import same_randomness
-from .values import error
-
-# These move values and compute none: they show a difference and never make one.
-_MOVES = frozenset((
-    "reshape", "view", "flatten", "unflatten", "transpose", "permute", "contiguous", "clone", "cat",
-    "stack", "split", "chunk", "unbind", "__getitem__", "index_select", "gather", "expand",
-    "repeat", "repeat_interleave", "squeeze", "unsqueeze", "t", "T", "mT", "to", "float", "detach",
-    "roll", "flip", "pad", "__setitem__", "copy_", "type_as"))
+from .values import MOVES, error
 
 
 @dataclasses.dataclass
@@ -105,7 +98,7 @@ def invariance(model: torch.nn.Module, inputs: Any, *, runs: int = 3, batch_axis
         again = _record(model, inputs, run)
         for (path, name, a), (_, other, b) in zip(first, again):
             apart = error(a, b) if name == other else float("inf")
-            if apart != 0 and name not in _MOVES:
+            if apart != 0 and name not in MOVES:
                 findings.append(Variation("runs", path, name, apart or float("inf")))
                 break
         if findings:
@@ -138,11 +131,11 @@ def _first_of_sample(batch: list[tuple[str, str, torch.Tensor]],
             return None
         rows = _rows_of(a, b, sample)
         if rows is None:
-            if name not in _MOVES:
+            if name not in MOVES:
                 skipped[f"{path}: {name}"] = None
             continue
         apart = min(value for each in rows if (value := error(each, b)) is not None)
-        if apart != 0 and name not in _MOVES:
+        if apart != 0 and name not in MOVES:
             return Variation("alone and batch", path, name, apart, sample)
     return None
 

@@ -64,12 +64,12 @@ def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: An
         coarsest = coarsest_dtype(a, b)
         kept = keep(a, inputs, run)
         order_b = order_of(b, inputs_b, run) if paths_a.keys() != paths_b.keys() else []
-        mapper = Mapper(paths_a, paths_b, kept.calls, mapping or {}, order_b)
+        mapper = Mapper(paths_a, paths_b, kept, mapping or {}, order_b)
         protected = [*a.parameters(), *a.buffers(), *b.parameters(), *b.buffers(),
                      *(t for _, t in trees.tensors(inputs_b)),
                      *(t for _, t in trees.tensors(inputs))]
-        forcer = Forcer(mapper.counterpart, budget, coarsest, protected)
-        stopped = force(b, inputs_b, run, forcer)
+        forcer, stopped = _forced(mapper, lambda f: force(b, inputs_b, run, f), lambda: Forcer(
+            mapper.counterpart, budget, coarsest, protected, place=mapper.place))
         answer = _sum_up(forcer, mapper, stopped, paths_a, paths_b)
         _explain(answer, forcer)
         places = [finding for finding in answer.findings if wanted(finding)]
@@ -79,6 +79,9 @@ def isolate(a: torch.nn.Module, b: torch.nn.Module, inputs: Any, *, inputs_b: An
         if compute is None and unit(coarsest) > unit(torch.float32):
             _ask_a(answer, forcer.counts, (a, inputs), run, coarsest, lambda: Forcer(
                 _same_calls(kept), budget, coarsest, protected, rounded=coarsest))
+    if mapper.layouts:
+        answer.notes.append(f"rows of {next(iter(mapper.layouts))} and {len(mapper.layouts) - 1} "
+                            "more lie in another order than in A; what reads them agrees")
     if a.training or b.training:
         answer.notes.append("a model is in training mode: dropout makes runs differ")
     if compute is None and coarsest not in (torch.float32, torch.float64):
@@ -104,12 +107,14 @@ def keep(model: torch.nn.Module, inputs: Any, run: Run) -> Keeper:
 
 
 def order_of(model: torch.nn.Module, inputs: Any, run: Run) -> list[str]:
-    """The modules in the order in which their first calls end; what there is of it, if it fails."""
+    """The modules that compute, in the order in which their first calls end; if it fails, up to
+    there."""
     keeper = Keeper(values=False)
     with same_randomness(), Observer(model, keeper, "none"), \
             contextlib.suppress(Exception):
         run(model, _fresh(inputs))
-    return list(dict.fromkeys(kept.path for kept in keeper.calls.values()))
+    return [path for path in dict.fromkeys(kept.path for kept in keeper.calls.values())
+            if path not in keeper.handed_on]
 
 
 def force(model: torch.nn.Module, inputs: Any, run: Run, forcer: Forcer) -> Exception | None:
@@ -121,6 +126,32 @@ def force(model: torch.nn.Module, inputs: Any, run: Run, forcer: Forcer) -> Exce
         except Exception as problem:
             return problem
     return None
+
+
+def _forced(mapper: Mapper, go: Callable[[Forcer], Exception | None],
+            new: Callable[[], Forcer]) -> tuple[Forcer, Exception | None]:
+    """The run of B; with rows in B's own order where those who read them then agree.
+
+    Rows that a converter left in the wrong order are told from a layout by that: what reads a
+    layout as A's order gets it wrong, and what reads a mistake as a layout does.
+    """
+    plain = new()
+    stopped = go(plain)
+    layouts = mapper.layouts_found()
+    if not layouts:
+        return plain, stopped
+    mapper.layouts = layouts
+    turned = new()
+    stopped_turned = go(turned)
+
+    def wrong(forcer: Forcer, problem: Exception | None) -> tuple[int, int]:
+        readers = len(forcer.findings.keys() - layouts.keys())
+        return readers + (problem is not None), len(forcer.findings)
+
+    if wrong(turned, stopped_turned) < wrong(plain, stopped):
+        return turned, stopped_turned
+    mapper.layouts = {}
+    return plain, stopped
 
 
 @contextlib.contextmanager
@@ -186,7 +217,9 @@ def _sum_up(forcer: Forcer, mapper: Mapper, stopped: Exception | None,
     if stopped is not None:
         text = f"raises {type(stopped).__name__}: {str(stopped).splitlines()[0][:200]}"
         findings.setdefault("", Mistake("", "own code", text))
-    for path, text in mapper.missing(set(forcer.called)):
+    disagree = {door.call for door in forcer.doors if not door.agrees}
+    results = {door.call for door in forcer.doors if not door.name.startswith("argument")}
+    for path, text in mapper.missing(set(forcer.called), results - disagree):
         below = any(_inside(path, lost) for lost in not_checked)
         if stopped is not None or below:
             not_checked.setdefault(path, NotChecked(path, "was not called"))
@@ -296,7 +329,7 @@ def _add_weights(forcer: Forcer, mapper: Mapper, paths_a: dict[str, torch.nn.Mod
             owners.setdefault(id(parameter), []).append(path)
         other = paths_a.get(mapper.same_weights(path) or "")
         if mapper.same_weights(path) is not None and other is not None:
-            found = differing(other, module)
+            found = differing(other, module, mapper.layouts.get(path))
             if found:
                 differ[path] = found
     for path, found in differ.items():
@@ -327,9 +360,11 @@ def _rename(forcer: Forcer, path: str) -> Mistake | None:
     while outer:
         outer = outer.rpartition(".")[0]
         finding = forcer.findings.get(outer)
-        if finding is not None and finding.kind == "module":
-            del forcer.findings[outer]
-            finding.path = path
+        if finding is None or finding.kind != "module":
+            finding = next((each for each in forcer.findings.values() if outer in each.or_in), None)
+        if finding is not None:
+            del forcer.findings[finding.path]
+            finding.path, finding.kind, finding.or_in = path, "module", []
             forcer.findings[path] = finding
             return finding
     return None

@@ -19,7 +19,7 @@ from .identity import Identities
 from .observe import FunctionCall, Handler, ModuleCall
 from .record import Bound, Kept, bind
 from .torch_versions import storage_of
-from .values import budget_of, cast, error, fits, near_ties
+from .values import MOVES, budget_of, cast, error, fits, near_ties, same_values
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -35,6 +35,8 @@ class _Origin:
     foreign: frozenset[str] = _NOTHING  # Modules whose tensors got into it past all doors.
     blamed: bool = False
     right: bool = False  # Compared, and as it should be.
+    moved: _Origin | None = None  # What it is a view or copy of.
+    suspect: _Origin | None = None  # The first on the way here that is not A's at the same place.
 
 
 @dataclasses.dataclass
@@ -42,6 +44,7 @@ class _Door:
     """The state of a call of B."""
 
     kept: Kept | None
+    guess: Kept | None = None  # Without a counterpart: the call of A at the same place.
     odd: str | None = None  # An argument that is a tensor on one side and None on the other.
 
 
@@ -50,13 +53,14 @@ class Forcer(Handler):
 
     def __init__(self, counterpart: Callable[[ModuleCall], Kept | None], budget: float | None,
                  coarsest: torch.dtype, protected: Iterable[torch.Tensor],
-                 rounded: torch.dtype | None = None) -> None:
+                 rounded: torch.dtype | None = None,
+                 place: Callable[[ModuleCall], Kept | None] = lambda call: None) -> None:
         self.findings: dict[str, Mistake] = {}
         self.not_checked: dict[str, NotChecked] = {}
         self.called: dict[str, ModuleCall] = {}
         self.samples: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
         self.checked = 0
-        self.unseen: dict[str, str] = {}  # Modules without a counterpart, and why.
+        self.unseen: dict[str, str] = {}  # Modules without a counterpart that compute, and why.
         self.seen: set[str] = set()  # Those of which something was compared later.
         self.parents: set[str] = set()
         # Of a module with a mistake: those whose tensors it used that passed no door; and those of
@@ -66,7 +70,7 @@ class Forcer(Handler):
         self.doors: list[Door] = []
         self._misshapen: str | None = None  # A module whose result of another shape went on.
         self.counts: set[str] = set()  # Modules that choose another number of rows than A's.
-        self._counterpart = counterpart
+        self._counterpart, self._place = counterpart, place
         self._budget, self._coarsest = budget, coarsest
         self._rounded = rounded  # Round what is put in the place of a tensor, to see what it does.
         self._ids = Identities()
@@ -86,7 +90,11 @@ class Forcer(Handler):
         kept = None if lost else self._counterpart(call)
         call.state = _Door(kept)
         if kept is None:
-            self.unseen.setdefault(call.path, "no counterpart in A")
+            passed = [tensor for tree in (args, kwargs) for _, tensor in trees.tensors(tree)]
+            for tensor in passed:
+                self._ids.of(tensor)
+            call.state.guess = None if lost else self._place(call)
+            self._look(call, passed, entering=True)
             return None
         bound = bind(call.module, args, kwargs)
         changed = self._force_arguments(call, kept, bound)
@@ -118,6 +126,9 @@ class Forcer(Handler):
 
     def end(self, call: ModuleCall, out: Any, raised: bool) -> Any:
         kept = call.state.kept
+        if not raised and kept is None:
+            self._made_unseen(call, out)
+            self._look(call, [tensor for _, tensor in trees.tensors(out)], entering=False)
         if raised or kept is None:
             return None
         self.checked += 1
@@ -142,14 +153,58 @@ class Forcer(Handler):
             self._blame(call, "returns no tensor")
         return trees.replace(out, values) if values else None
 
+    def _made_unseen(self, call: ModuleCall, out: Any) -> None:
+        """What a module without a counterpart returns and no function made: a kernel of its own.
+
+        A container, nn.Identity or dropout that is off only hands on what others made: it has
+        nothing to check.
+        """
+        for _, tensor in trees.tensors(out):
+            if self._ids.find(tensor) is None:
+                self.unseen.setdefault(call.path, "no counterpart in A")
+                number, _, _ = self._ids.of(tensor)
+                self._origins[number] = _Origin(call, unseen=frozenset((call.path,)))
+
+    def _look(self, call: ModuleCall, ours: list[torch.Tensor], entering: bool) -> None:
+        """Holds a tensor against A's at the same place: only to know where to look for a mistake
+        that the next door shows."""
+        guess: Kept | None = call.state.guess
+        if guess is None or not ours:
+            return
+        theirs = [each for each in guess.args.values() if isinstance(each, torch.Tensor)] \
+            if entering else [each for _, each in trees.tensors(guess.out)]
+        fitted = fits(theirs[0], ours[0].shape) if theirs else None
+        apart = error(fitted, ours[0]) if fitted is not None else None
+        origin = self._origin(ours[0])
+        if fitted is None or apart is None or origin is None or origin.maker is None:
+            return
+        if apart <= self.budget(fitted.dtype, ours[0].dtype):
+            origin.right = True
+            self.seen |= origin.unseen
+        elif origin.suspect is None:
+            origin.suspect = self._source(origin, fitted, ours[0])
+
+    def _source(self, origin: _Origin, a: torch.Tensor, b: torch.Tensor) -> _Origin:
+        """Who made the values of a wrong tensor; where only their places are wrong, who moved
+        them."""
+        made = origin
+        while made.moved is not None and made.moved.maker is not None and not made.moved.right:
+            made = made.moved
+        if made is origin or a.numel() != b.numel() or same_values(a, b, self.budget()):
+            return origin
+        return made
+
     def function(self, call: ModuleCall | None, done: FunctionCall) -> None:
         made = trees.tensors(done.out)
         if not made:
             return
         wrong = unseen = foreign = _NOTHING
-        for _, tensor in [*trees.tensors(done.args), *trees.tensors(done.kwargs)]:
+        suspect: _Origin | None = None
+        used = [*trees.tensors(done.args), *trees.tensors(done.kwargs)]
+        for _, tensor in used:
             origin = self._origin(tensor)
             if origin is not None and not origin.right:
+                suspect = suspect or origin.suspect
                 wrong |= origin.wrong
                 unseen |= origin.unseen
                 foreign |= origin.foreign
@@ -158,15 +213,20 @@ class Forcer(Handler):
         if done.before is not None:
             wrong |= done.before.wrong
             unseen |= done.before.unseen
+            suspect = suspect or done.before.suspect
         if call is not None and call.state.kept is None:
             unseen |= {call.path}
+        moved = self._origin(used[0][1]) if len(used) == 1 and done.name in MOVES else None
         for _, tensor in trees.tensors(done.written):
             self._ids.written(tensor)
         after = call.last_child.path if call and call.last_child else None
         for _, tensor in made:
             number, new, _ = self._ids.of(tensor)
             if new:
-                self._origins[number] = _Origin(call, after, wrong, unseen, foreign)
+                self._origins[number] = _Origin(call, after, wrong, unseen, foreign,
+                                                moved=moved, suspect=suspect)
+                if call is not None and call.state.kept is None:
+                    self.unseen.setdefault(call.path, "no counterpart in A")
 
     def writing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self._origin(args[0]) if args and isinstance(args[0], torch.Tensor) else None
@@ -240,14 +300,17 @@ class Forcer(Handler):
 
     def _blame_tensor(self, origin: _Origin | None, call: ModuleCall, name: str, entering: bool,
                       apart: float, pair: tuple[torch.Tensor, torch.Tensor]) -> None:
-        maker = origin.maker if origin else None
+        made = origin
+        if origin is not None and origin.maker is not None:
+            made = origin.suspect or self._source(origin, *pair)
+        maker = made.maker if made else None
         if maker is None:  # Right as it is, but it should not be here; or made out of our sight.
             maker = call.parent if entering else call
         if maker is None or origin is not None and origin.blamed:
             return
         where = f"{name} of {call.path}" if entering else name
         before = call.path if entering else "the end"
-        after = origin.after if origin and origin.maker else None
+        after = made.after if made and made.maker else None
         if after is None and maker.last_child and maker is (call.parent if entering else call):
             after = maker.last_child.path
         if maker.path in self.parents:
@@ -271,7 +334,7 @@ class Forcer(Handler):
                 self.foreign[maker.path] = origin.foreign - {maker.path}
                 finding = self.findings.get(maker.path)
                 if finding is not None:
-                    finding.or_in = sorted(origin.unseen - {maker.path})
+                    finding.or_in = sorted((made or origin).unseen - {maker.path})
             if pair[0].shape == pair[1].shape:
                 self.samples[maker.path] = (pair[0], pair[1].detach().clone())
 

@@ -1,7 +1,9 @@
 """Which module of B does the work of which module of A.
 
 By the same path and class first. A module of another path is known by the rows of its weights:
-those of a fused projection are the rows of several modules of A, or the other way round. Norms,
+those of a fused projection are the rows of several modules of A, or the other way round. Where the
+rows of a module lie in another order in all layers alike, that may be a layout, as of q and k for
+another RoPE; whether it is, only those who read them tell (layouts_found). Norms,
 which may all be alike, are known by their place between modules that are known. What is left has
 no counterpart; its results are compared at the next door.
 """
@@ -9,9 +11,11 @@ no counterpart; its results are compared at the next door.
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 import inspect
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,7 +23,8 @@ import torch
 
 from . import trees
 from .observe import ModuleCall
-from .record import Kept
+from .places import by_place
+from .record import Keeper, Kept
 from .values import error, unit
 
 # A module is known by its rows if this share of them is found: the others may be mistakes.
@@ -41,18 +46,24 @@ class Mapper:
     """Finds the call of A for a call of B."""
 
     def __init__(self, paths_a: dict[str, torch.nn.Module], paths_b: dict[str, torch.nn.Module],
-                 calls: dict[str, Kept], given: Mapping[str, str], order_b: list[str]) -> None:
+                 kept: Keeper, given: Mapping[str, str], order_b: list[str]) -> None:
         self.paths_a, self.paths_b = paths_a, paths_b
-        self.calls = calls
+        self.calls = kept.calls
         self.same: dict[str, str] = {"": "", **given}
         self.parts: dict[str, list[_Part]] = {}
+        # Orders of rows in force: B's row at each place is the row of A with that number.
+        self.layouts: dict[str, torch.Tensor] = {}
+        self._orders: dict[str, tuple[int, ...]] = {}  # Of modules known by their rows.
         for path, module in paths_b.items():
             other = paths_a.get(path)
             if path not in self.same and other is not None and _alike(other, module):
                 self.same[path] = path
-        self._order_a = [kept.path for kept in calls.values()]
+        self._order_a = [call.path for call in kept.calls.values()]
         self._map_rows()
         self._map_vectors(order_b)
+        taken = {*self.same.values(), *kept.handed_on,
+                 *(part.path for parts in self.parts.values() for part in parts)}
+        self._places = by_place(self._order_a, order_b, paths_a, paths_b, self._first_of, taken)
 
     # --- finding ---
 
@@ -61,13 +72,22 @@ class Mapper:
         if call.path in self.same:
             path = self.same[call.path]
             kept = self.calls.get(path + suffix)
+            if kept is not None and call.path in self.layouts:
+                kept = _turned(kept, self.layouts[call.path])
             other = path in self.paths_a and type(self.paths_a[path]) is not type(call.module)
-            return _by_first_argument(kept, call.module) if kept and other and path else kept
+            if kept and other and (path or not _shares_names(kept, call.module)):
+                return _by_first_argument(kept, call.module)
+            return kept
         parts = self.parts.get(call.path)
         found = [self.calls.get(part.path + suffix) for part in parts or ()]
         if not parts or any(kept is None for kept in found):
             return None
         return self._assembled(call, parts, [kept for kept in found if kept is not None])
+
+    def place(self, call: ModuleCall) -> Kept | None:
+        """The call of A at the same place, for a module without weights: a guess."""
+        path = self._places.get(call.path)
+        return self.calls.get(path + (f"@{call.number}" if call.number else "")) if path else None
 
     def _assembled(self, call: ModuleCall, parts: list[_Part], kept: list[Kept]) -> Kept | None:
         """A call of A as it would be if its modules were split as B's are."""
@@ -85,8 +105,9 @@ class Mapper:
 
     def same_weights(self, path: str) -> str | None:
         """The module of A whose weights have the same names and layout."""
-        other = self.paths_a.get(self.same.get(path, path))
-        if other is None or type(other) is not type(self.paths_b[path]):
+        other, module = self.paths_a.get(self.same.get(path, path)), self.paths_b[path]
+        turned = [type(each).__name__ == "Conv1D" for each in (other, module)]
+        if other is None or not _alike(other, module) or turned[0] != turned[1]:
             return None
         return self.same.get(path)
 
@@ -105,8 +126,11 @@ class Mapper:
         common = os.path.commonprefix([each.split(".") for each in inner])
         return ".".join(common), False
 
-    def missing(self, called: set[str]) -> Iterator[tuple[str, str]]:
-        """(module of B, what) for each call of A that B does not make."""
+    def missing(self, called: set[str], agreed: set[str]) -> Iterator[tuple[str, str]]:
+        """(module of B, what) for each call of A that B does not make.
+
+        Not in calls of B whose results agree: they do the same in another way.
+        """
         back = {path_a: path_b for path_b, path_a in self.same.items()}
         for label, kept in self.calls.items():
             here = back.get(kept.path)
@@ -117,7 +141,7 @@ class Mapper:
             above = back.get(parent)
             if above is None or here + number in called:
                 continue
-            if above + (f"@{count}" if count else "") in called:
+            if above + (f"@{count}" if count else "") in called - agreed:
                 yield above, f"does not call {here}"
 
     def other_paths(self) -> dict[str, str]:
@@ -151,6 +175,7 @@ class Mapper:
             whole = [part for part in parts if len(part.of_b) == len(rows)]
             if whole and len(theirs[whole[0].path]) == len(rows):
                 self.same[path] = whole[0].path
+                self._orders[path] = _order(theirs[whole[0].path], place)
             elif whole:
                 self.parts[path] = whole[:1]
             elif sum(len(part.of_b) for part in parts) == len(rows) and not lookup:
@@ -159,6 +184,22 @@ class Mapper:
                 near = self._nearest(module, [p for p in theirs if p not in self.same.values()])
                 if near is not None:
                     self.same[path] = near
+
+    def layouts_found(self) -> dict[str, torch.Tensor]:
+        """Orders of rows that most layers share, and which are not A's: layouts, or mistakes."""
+        groups: dict[str, list[str]] = {}
+        for path in self._orders:
+            if _axes(self.paths_b[path]) == 2:
+                groups.setdefault(re.sub(r"\d+", "#", path), []).append(path)
+        found: dict[str, torch.Tensor] = {}
+        for group in groups.values():
+            orders = collections.Counter(self._orders[each] for each in group)
+            order, count = orders.most_common(1)[0]
+            if order and 2 * count > len(group) and list(order) != sorted(order):
+                found |= {path: torch.tensor(order) for path in group
+                          if (weight := _weight(self.paths_b[path])) is not None
+                          and len(weight) == len(order)}
+        return found
 
     def _nearest(self, module: torch.nn.Module, among: list[str]) -> str | None:
         """The one module of A whose weight is closest, if it is close."""
@@ -262,8 +303,10 @@ def _part(path: str, rows_a: list[bytes], place_in_b: dict[bytes, int],
     small = min(len(rows_a), count_b)
     if len(found) < max(1, _ROWS_MIN * small):
         return None
+    if len(rows_a) == count_b:  # The whole module, wherever its rows lie: see layouts_found().
+        return _Part(path, torch.arange(count_b), torch.arange(count_b))
     shift, fit = collections.Counter(b - a for a, b in found.items()).most_common(1)[0]
-    if fit >= _ROWS_MIN * len(found):  # One block: what lies elsewhere is a mistake, no layout.
+    if fit > _ROWS_MIN * len(found):  # One block: what lies elsewhere is a mistake, no layout.
         found = {at: at + shift for at in range(len(rows_a)) if 0 <= at + shift < count_b}
     if len(rows_a) <= count_b and len(found) < len(rows_a):
         for at in range(len(rows_a)):
@@ -278,6 +321,30 @@ def _part(path: str, rows_a: list[bytes], place_in_b: dict[bytes, int],
             or any(not 0 <= a < len(rows_a) for a, _ in pairs):
         return None
     return _Part(path, torch.tensor([b for _, b in pairs]), torch.tensor([a for a, _ in pairs]))
+
+
+def _order(rows_a: list[bytes], place_in_b: dict[bytes, int]) -> tuple[int, ...]:
+    """Which row of A lies at each place of B; () where some are not found, or not once."""
+    places = [place_in_b.get(row, -1) for row in rows_a]
+    if sorted(places) != list(range(len(rows_a))):
+        return ()
+    return tuple(sorted(range(len(places)), key=places.__getitem__))
+
+
+def _turned(kept: Kept, order: torch.Tensor) -> Kept:
+    """The call with the columns of its result in another order."""
+    made = copy.copy(kept)
+    made.out = trees.replace(kept.out, {
+        path: tensor.index_select(-1, order.to(tensor.device))
+        for path, tensor in trees.tensors(kept.out)
+        if tensor.dim() and tensor.shape[-1] == len(order)})
+    return made
+
+
+def _shares_names(kept: Kept, module: torch.nn.Module) -> bool:
+    names = inspect.signature(type(module).forward).parameters
+    return any(path[0] in names for path, leaf in kept.args.items()
+               if isinstance(leaf, torch.Tensor))
 
 
 def _by_first_argument(kept: Kept, module: torch.nn.Module) -> Kept:

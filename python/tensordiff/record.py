@@ -35,7 +35,8 @@ class Keeper(Handler):
     def __init__(self, values: bool = True) -> None:
         self._values = values
         self.calls: dict[str, Kept] = {}  # By label, in order of their ends.
-        self._begun: dict[str, Kept] = {}
+        self.handed_on: set[str] = set()  # Modules that return what they were passed.
+        self._begun: dict[str, tuple[Kept, set[int]]] = {}
         self._ids = Identities()
         self._copies: dict[int, torch.Tensor] = {}
 
@@ -44,12 +45,16 @@ class Keeper(Handler):
         if self._values:
             found = {path: self._copy(leaf)
                      for path, leaf in trees.leaves(bind(call.module, args, kwargs).arguments)}
-        self._begun[call.label] = Kept(call, found)
+        passed = {self._ids.of(tensor)[0] for tree in (args, kwargs)
+                  for _, tensor in trees.tensors(tree)}
+        self._begun[call.label] = Kept(call, found), passed
 
     def end(self, call: ModuleCall, out: Any, raised: bool) -> None:
-        kept = self._begun.pop(call.label)
+        kept, passed = self._begun.pop(call.label)
         if raised:
             return
+        if all(self._ids.of(tensor)[0] in passed for _, tensor in trees.tensors(out)):
+            self.handed_on.add(call.path)
         if self._values:
             kept.out = trees.replace(out, {path: self._copy(t) for path, t in trees.tensors(out)})
         self.calls[call.label] = kept
@@ -57,8 +62,8 @@ class Keeper(Handler):
     def _copy(self, leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
             return leaf
-        number, new, _ = self._ids.of(leaf)
-        if new:
+        number, _, _ = self._ids.of(leaf)
+        if number not in self._copies:
             self._copies[number] = leaf.detach().clone()
         return self._copies[number]
 

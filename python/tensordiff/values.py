@@ -18,6 +18,12 @@ _STEPS = 2.5
 # Sums are taken in f32 at best: a sum of 4096 terms is off by about sqrt(4096) units.
 _SUM = 64.0
 _INDICES = (torch.int32, torch.int64)
+# These move values and compute none: they show a difference and never make one.
+MOVES = frozenset((
+    "reshape", "view", "flatten", "unflatten", "transpose", "permute", "contiguous", "clone", "cat",
+    "stack", "split", "chunk", "unbind", "__getitem__", "index_select", "gather", "expand",
+    "repeat", "repeat_interleave", "squeeze", "unsqueeze", "t", "T", "mT", "to", "float", "detach",
+    "roll", "flip", "pad", "__setitem__", "copy_", "type_as"))
 
 
 def unit(dtype: torch.dtype) -> float:
@@ -57,6 +63,14 @@ def error(a: torch.Tensor, b: torch.Tensor) -> float | None:
         wrong = int((a != b).sum())
         return math.sqrt(wrong / a.numel()) if wrong else 0.0
     return _float_error(_plain(a), _plain(b))
+
+
+def same_values(a: torch.Tensor, b: torch.Tensor, budget: float) -> bool:
+    """Whether two tensors of one size have the same values in whatever places."""
+    if a.numel() != b.numel():
+        return False
+    first, second = (_plain(each.detach()).reshape(-1).sort()[0] for each in (a, b))
+    return _float_error(first.to(second.device), second) <= budget
 
 
 def near_ties(a: torch.Tensor, b: torch.Tensor, beside: Iterable[torch.Tensor],

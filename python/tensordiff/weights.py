@@ -26,8 +26,12 @@ def coarsest_dtype(*models: torch.nn.Module) -> torch.dtype:
     return max(dtypes, key=unit, default=torch.float32)
 
 
-def differing(a: torch.nn.Module, b: torch.nn.Module) -> list[tuple[str, str]]:
-    """Names of the parameters and buffers of `b` that differ from those of `a`, and where."""
+def differing(a: torch.nn.Module, b: torch.nn.Module,
+              order: torch.Tensor | None = None) -> list[tuple[str, str]]:
+    """Names of the parameters and buffers of `b` that differ from those of `a`, and where.
+
+    order: which row of `a` belongs at each place of `b`, where that is not the same.
+    """
     theirs = dict(own_tensors(a))
     found: list[tuple[str, str]] = []
     for name, mine in own_tensors(b):
@@ -37,6 +41,8 @@ def differing(a: torch.nn.Module, b: torch.nn.Module) -> list[tuple[str, str]]:
         if other.shape != mine.shape:
             found.append((name, f"{name} has shape {list(mine.shape)}, in A {list(other.shape)}"))
             continue
+        if order is not None and other.dim() > 0 and len(other) == len(order):
+            other = other.detach().index_select(0, order.to(other.device))
         apart = error(other.detach(), mine.detach())
         coarse = budget_of(other.dtype, mine.dtype)
         if apart is not None and (not apart <= coarse or _rows(other, mine, coarse)):

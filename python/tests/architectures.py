@@ -111,10 +111,23 @@ HELD_OUT: dict[str, Callable[[int], Built]] = {
                      mask_time_prob=0.0),
 }
 
+# Those of which timm has an implementation too, with a head: other_models.py.
+WITH_TWIN: dict[str, Callable[[int], Built]] = {
+    "vit_classes": _model("ViT", _picture, "ForImageClassification", num_labels=5, **_VISION),
+    "convnext_classes": _model("ConvNext", _picture, "ForImageClassification", num_labels=5,
+                               hidden_sizes=[16, 24, 32, 40], depths=[1, 1, 2, 1]),
+    "swin_classes": _model("Swin", _picture, "ForImageClassification", num_labels=5, embed_dim=16,
+                           depths=[1, 2], num_heads=[2, 4], image_size=32, patch_size=4,
+                           window_size=4),
+    "resnet_classes": _model("ResNet", _picture, "ForImageClassification", num_labels=5,
+                             embedding_size=64, hidden_sizes=[16, 24, 32, 40],
+                             depths=[1, 1, 2, 1]),
+}
+
 
 def build(name: str, seed: int) -> Built:
     """A model in eval mode whose weights are large enough for mistakes to show, and its inputs."""
-    make = {**TUNED, **HELD_OUT}[name]
+    make = {**TUNED, **HELD_OUT, **WITH_TWIN}[name]
     torch.manual_seed(seed)
     model, inputs = make(seed)
     # The usual initial weights (std 0.02) leave all but the residual stream near 0.

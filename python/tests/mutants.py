@@ -1,6 +1,7 @@
 """Plants mistakes in models by machine, and counts how well isolate() locates them.
 
-    python mutants.py 200 --seed 7 [--set held_out|tuned|trees] [--pairs N] [--nested N] [--verbose]
+    python mutants.py 200 --seed 7 [--set held_out|tuned|trees|others] [--pairs N] [--nested N]
+        [--clean SEEDS] [--verbose]
 
 A mistake is a change of one statement in the code of one module, of one of its numbers, or of its
 weights. Those that change the output by less than 1e-5 or break the run are thrown away and
@@ -24,10 +25,12 @@ from typing import Any
 
 import torch
 from architectures import HELD_OUT, TUNED, build
+from other_models import OTHER
 from plain_models import PLAIN
 
 import tensordiff
 from tensordiff import trees
+from tensordiff._isolate import call_model
 
 VISIBLE = 1e-5
 
@@ -204,8 +207,8 @@ def choose(model: torch.nn.Module, count: int, nested: bool,
         if nested and made:
             child = made[0][0]
             paths = [path for path in paths if path == "" or child.startswith(path + ".")]
-            if not paths:
-                return []
+        if not paths:
+            return []
         made.append((chance.choice(paths), kind))
     return made
 
@@ -216,7 +219,7 @@ def choose(model: torch.nn.Module, count: int, nested: bool,
 def moved(model: torch.nn.Module, inputs: Any, want: Any) -> float:
     """How far the outputs are from those of the model without a mistake."""
     with torch.no_grad():
-        got = model(**inputs)
+        got = call_model(model, inputs)
     worst = 0.0
     pairs = list(zip(trees.tensors(want), trees.tensors(got)))
     for (_, a), (_, b) in pairs:
@@ -231,17 +234,24 @@ def moved(model: torch.nn.Module, inputs: Any, want: Any) -> float:
 
 @functools.lru_cache(maxsize=None)
 def reference_of(name: str, seed: int) -> Any:
-    """A, a right port of it, inputs, and what the port returns. "plain X" has another tree."""
-    model, inputs = build(name.removeprefix("plain "), seed)
-    port = PLAIN[name.removeprefix("plain ")](model).eval() if name.startswith("plain") else model
+    """A, a right port of it, the inputs of each, and what the port returns.
+
+    "plain X" has another tree, and "other X" is the implementation of other people.
+    """
+    kind, _, plain = name.rpartition(" ")
+    model, inputs = build(plain, seed)
+    port = model
+    if kind:
+        port = {"plain": PLAIN, "other": OTHER}[kind][plain](model).eval()
+    given = tuple(inputs.values()) if kind == "other" else inputs  # Its arguments have other names.
     with torch.no_grad():
-        return model, port, inputs, port(**inputs)
+        return model, port, inputs, given, call_model(port, given)
 
 
 def trial(name: str, seed: int, count: int, nested: bool, thrown: Counter[str]) -> Any:
     """(truth, what was planted, the answer), or None where it was thrown away."""
     chance = random.Random(seed)
-    reference, right, inputs, want = reference_of(name, seed % 7)
+    reference, right, inputs, given, want = reference_of(name, seed % 7)
     chosen = choose(right, count, nested, chance)
     port = copy.deepcopy(right)
     done: list[str] = []
@@ -253,7 +263,7 @@ def trial(name: str, seed: int, count: int, nested: bool, thrown: Counter[str]) 
                 chance.setstate(state)
                 alone = copy.deepcopy(right)
                 plant(kind, alone.get_submodule(path), chance)
-            far = moved(port if count == 1 else alone, inputs, want)
+            far = moved(port if count == 1 else alone, given, want)
         except Unusable:
             thrown["cannot be planted there"] += 1
             return None
@@ -266,11 +276,12 @@ def trial(name: str, seed: int, count: int, nested: bool, thrown: Counter[str]) 
     if not chosen:
         return None
     try:
-        moved(port, inputs, want)
+        moved(port, given, want)
     except Exception:
         thrown["breaks the run"] += 1
         return None
-    return chosen, done, tensordiff.isolate(reference, port, inputs, hints=False)
+    return chosen, done, tensordiff.isolate(reference, port, inputs, inputs_b=given,
+                                            hints=False)
 
 
 def score(title: str, wanted: int, seed: int, models: list[str], options: Any, count: int = 1,
@@ -310,12 +321,13 @@ def without_mistakes(models: list[str], seeds: list[int]) -> None:
         flagged = unknown = count = 0
         for name in models:
             for seed in seeds:
-                model, port, inputs, _ = reference_of(name, seed)
-                port, other = copy.deepcopy(port), inputs
+                model, port, inputs, other, _ = reference_of(name, seed)
+                port = copy.deepcopy(port)
                 if half:
                     port = port.to(torch.bfloat16)
-                    other = {key: value.to(torch.bfloat16) if value.is_floating_point() else value
-                             for key, value in inputs.items()}
+                    other = trees.replace(other, {
+                        path: value.to(torch.bfloat16) for path, value in trees.tensors(other)
+                        if value.is_floating_point()})
                 answer = tensordiff.isolate(model, port, inputs, inputs_b=other, compute=compute)
                 count += 1
                 flagged += bool(answer.findings)
@@ -329,7 +341,8 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("count", type=int)
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    options.add_argument("--set", choices=["held_out", "tuned", "trees"], default="held_out")
+    options.add_argument("--set", choices=["held_out", "tuned", "trees", "others"],
+                         default="held_out")
     options.add_argument("--pairs", type=int, default=None)
     options.add_argument("--nested", type=int, default=None)
     options.add_argument("--verbose", action="store_true")
@@ -340,7 +353,8 @@ def main() -> int:
     import transformers
     transformers.logging.set_verbosity_error()
     models = {"held_out": list(HELD_OUT), "tuned": list(TUNED),
-              "trees": [f"plain {name}" for name in PLAIN]}[chosen.set]
+              "trees": [f"plain {name}" for name in PLAIN],
+              "others": [f"other {name}" for name in OTHER]}[chosen.set]
     print(f"seed {chosen.seed}; torch {torch.__version__}; {len(models)} architectures: "
           + " ".join(models))
     pairs = chosen.count // 4 if chosen.pairs is None else chosen.pairs

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from architectures import TUNED, build  # noqa: E402
+from other_models import OTHER  # noqa: E402
 from plain_models import PLAIN  # noqa: E402
 
 import tensordiff  # noqa: E402
@@ -106,6 +107,20 @@ def test_another_module_tree(name: str) -> None:
     with torch.no_grad():
         b.get_submodule(leaf).weight[1] *= 3
     assert paths(tensordiff.isolate(a, b, inputs)) == [leaf]
+
+
+@pytest.mark.parametrize("name", sorted(OTHER))
+def test_the_implementation_of_other_people(name: str) -> None:
+    if name.endswith("_classes"):
+        pytest.importorskip("timm")
+    a, inputs = build(name, 1)
+    b, given = OTHER[name](a).eval(), tuple(inputs.values())
+    answer = tensordiff.isolate(a, b, inputs, inputs_b=given)
+    assert answer.verdict == "same", str(answer)
+    leaf = sorted(answer.mapping)[len(answer.mapping) // 2]
+    with torch.no_grad():
+        b.get_submodule(leaf).weight[1] *= 3
+    assert paths(tensordiff.isolate(a, b, inputs, inputs_b=given)) == [leaf]
 
 
 def test_the_example_names_its_three_mistakes() -> None:

@@ -56,7 +56,7 @@ function Orphan({ row, side }: { row: number; side: 'a' | 'b' }) {
       <span class="nm clip">{name.slice(0, lastPart(name))}</span>
       <span class="last">{name.slice(lastPart(name))}</span>
       {likeness > 0 && (
-        <small title={`likeness to ${store.text('nearest', row)}`}>{likeness.toFixed(2)}</small>
+        <small title={`similarity to ${store.text('nearest', row)}`}>{likeness.toFixed(2)}</small>
       )}
     </button>
   );

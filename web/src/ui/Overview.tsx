@@ -97,7 +97,7 @@ function Also() {
         also{' '}
         {next.slice(0, ALSO_MAX).map((each, i) => (
           <>
-            {i > 0 && ', '}
+            {i > 0 && '; '}
             <button type="button" class="lnk" onClick={() => open(each.pair)}>
               {placeText(each)}
             </button>

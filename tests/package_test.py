@@ -7,6 +7,7 @@ that is made of $TENSORDIFF. Installing the packages into clean roots is ./dev p
 
 import atexit
 import functools
+import json
 import os
 import pathlib
 import re
@@ -74,6 +75,38 @@ class Hardening(Temporary):
     def test_what_is_no_program_is_refused(self):
         with self.assertRaises(ValueError):
             hardening(b"\x7fELF" + struct.pack("B", 1) + bytes(100))
+
+
+class Build(Temporary):
+    """How a package is built must not depend on what else is installed."""
+
+    def configured(self, *tools):
+        """The commands that compile and link a package where only these of the tools are there."""
+        build = self.folder / "build"
+        shutil.rmtree(build, ignore_errors=True)
+        found = {tool: self.folder / tool if tool in tools else "" for tool in ("ccache", "mold")}
+        for tool in filter(None, found.values()):
+            tool.write_text('#!/bin/sh\nexec "$@"\n')
+            tool.chmod(0o755)
+        done = run("cmake", "--preset", "tarball", "-S", ROOT, "-B", build,
+                   *(f"-D{tool.upper()}={path}" for tool, path in found.items()))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # Without what starts the compiler, which is ccache.
+        commands = [each["command"] for each in
+                    json.loads((build / "compile_commands.json").read_text())]
+        rules = "".join(path.read_text() for path in build.rglob("*.ninja"))
+        self.assertEqual(f"{self.folder}/ccache" in rules, "ccache" in tools)
+        return commands, re.findall(r"LINK_FLAGS = .*", rules)
+
+    def test_it_is_the_same_with_and_without_tools_for_quicker_builds(self):
+        if not shutil.which("cmake"):
+            self.skipTest("no cmake here")
+        commands, links = self.configured()
+        self.assertEqual((commands, links), self.configured("ccache", "mold"))
+        self.assertTrue(links)
+        sources = [path for path in (ROOT / "src").rglob("*.cpp")
+                   if not path.name.endswith("_test.cpp")]
+        self.assertLess(len(commands), len(sources) / 2)  # Joined.
 
 
 class Texts(Temporary):

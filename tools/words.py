@@ -18,10 +18,11 @@ LISTS = ROOT / "tools/words"
 
 # A string literal of C++, TypeScript or Python, without its marks.
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+PAGE_LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'|`((?:[^`\\\n]|\\.)*)`')
 # Not language: code, addresses, format fields, options, names with dots or underscores, numbers.
 NOISE = re.compile(r"```.*?```|`[^`\n]*`|<!--.*?-->|\]\([^)]*\)|https?://\S+|\{[^}\n]*\}|"
                    r"\\[nt\"e&-]|%[a-z]|--?[a-z][\w-]*|\S*[_/=@#<>|$()\[\]]\S*|"
-                   r"\b\w+\.\w[\w.]*|\S*\d\S*", re.S)
+                   r"\b\w+\.\w[\w.]*|(?<!\S)\.\w+|\S*\d\S*|\b[0-9a-f]{6}\b", re.S)
 WORD = re.compile(r"[A-Za-z]+")
 
 
@@ -41,11 +42,19 @@ def literals(text):
 
 
 def page_texts(text):
-    text = re.sub(r'class(Name)?="[^"]*"', "", text)
-    yield from literals(text)
+    """String literals in any of the three marks of TypeScript, and the texts between tags."""
+    text = re.sub(r'class(Name)?=("[^"]*"|\{`[^`]*`\})', "", text)
     for number, line in lines_of(text):
-        for found in re.findall(r">([^<>{}=;]*[a-z] [^<>{}=;]*)<", line):
-            yield number, found
+        if line.lstrip().startswith(("//", "import", "*", "/*")):
+            continue
+        for found in PAGE_LITERAL.findall(re.sub(r"  // .*", "", line)):
+            # The words of a template, without its values.
+            said = re.sub(r"\$\{[^}]*\}", "…", next(filter(None, found), ""))
+            if re.search(r"[A-Za-z,;:…] +[A-Za-z]", said):
+                yield number, said
+    # A text may go on over lines; code between tags has other marks.
+    for found in re.finditer(r">([^<>{}=;]*[a-z,]\s[^<>{}=;]*)(?=[<{])", text):
+        yield text.count("\n", 0, found.start(1)) + 1, " ".join(found[1].split())
 
 
 def prose(text):

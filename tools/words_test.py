@@ -61,6 +61,19 @@ class Sources(unittest.TestCase):
         text = '<p className="pri seg xyz abq">Compare two models</p>'
         self.assertEqual([each for _, each in words.page_texts(text)], ["Compare two models"])
 
+    def test_all_texts_of_the_page_are_read(self):
+        text = """  text: 'Esc cancels it',
+  say(`${n} pairs of ${all} differ`);  // 'not this one'
+  const shade = 'flag';
+  <span class={`pri ${kind} seg`}>
+    The axes of A, an arrow,
+    those of B
+  </span>
+"""
+        self.assertEqual(list(words.page_texts(text)),
+                         [(1, "Esc cancels it"), (2, "… pairs of … differ"),
+                          (4, "The axes of A, an arrow, those of B")])
+
     def test_all_kinds_of_sources_are_read(self):
         suffixes = {path.suffix for path, _ in words.sources()}
         self.assertEqual(suffixes, {".cpp", ".h", ".ts", ".tsx", ".py", ".md"})

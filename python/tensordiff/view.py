@@ -67,9 +67,9 @@ def _mark(isolation: Isolation, path: str) -> str:
 
 def _node(isolation: Isolation, path: str, children: dict[str, list[str]]) -> Iterator[str]:
     mark = _mark(isolation, path)
-    sign, colour = _MARKS[mark]
+    sign, color = _MARKS[mark]
     doors = [door for door in isolation.doors if door.path == path]
-    title = (f"<span style='color:{colour}'>{sign}</span> "
+    title = (f"<span style='color:{color}'>{sign}</span> "
              f"<code>{html.escape(path.rpartition('.')[2] or '(model)')}</code> "
              f"<span class=cls>{html.escape(isolation.modules.get(path, ''))}"
              f"{_worst(doors)}</span>")

@@ -11,6 +11,7 @@ TEST(Suggest, FindsTheWordThatWasMeant) {
   EXPECT_EQ(nearest_word("rel-l2", kWords), "rel_l2");
   EXPECT_EQ(nearest_word("Cosin", kWords), "cosine");
   EXPECT_EQ(nearest_word("maxabs", kWords), "max_abs");
+  EXPECT_EQ(nearest_word("mes", kWords), "mse");
   EXPECT_EQ(nearest_word("nms", kWords), "");
   EXPECT_EQ(nearest_word("perplexity", kWords), "");
   EXPECT_EQ(nearest_word("", kWords), "");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "cli/fold.h"
 #include "cli/terminal.h"
 #include "pipeline.h"
+#include "report/wording.h"
 
 namespace tensordiff {
 namespace {
@@ -114,6 +116,26 @@ bool are_shards(const std::vector<std::string>& inputs) {
   }) && std::ranges::find(inputs.begin() + 1, inputs.end(), inputs[0]) == inputs.end();
 }
 
+// What a glob made of one model or of two; empty where that is not what happened.
+std::string shards_text(const std::vector<std::string>& inputs) {
+  if (are_shards(inputs))
+    return fmt::format("these {} files are shards of one model; pass its folder or its index instead",
+                       inputs.size());
+  std::map<std::string, std::size_t> models;
+  if (inputs.size() > 2)
+    for (const std::string& input : inputs)
+      if (const std::string model = without_number(input); !model.empty()) ++models[model];
+  std::size_t files = 0, several = 0;
+  for (const auto& [model, count] : models) {
+    files += count > 1 ? count : 0;
+    several += count > 1 ? 1 : 0;
+  }
+  if (several == 0) return "";
+  return fmt::format("{} of these files are shards of {}; pass {} instead", files,
+                     counted(several, "model"),
+                     several == 1 ? "its folder or its index" : "the folder or the index of each");
+}
+
 Result<void> check_inputs(const Settings& settings, const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs)
     if (input == "-") return Error("'-': reading from standard input is not supported");
@@ -126,11 +148,10 @@ Result<void> check_inputs(const Settings& settings, const std::vector<std::strin
     return Error(
         "needs two inputs, has one; --single compares the tensors of one input with each other, "
         "'tensordiff show' lists them");
-  if (!settings.single && are_shards(inputs))
-    return Error("these {} files are shards of one model; pass its folder or its index instead",
-                 inputs.size());
+  if (!settings.single)
+    if (const std::string said = shards_text(inputs); !said.empty()) return Error("{}", said);
   if (!settings.single && inputs.size() != 2)
-    return Error("needs two inputs, has {}", inputs.size());
+    return Error("needs two inputs, has {}", inputs.empty() ? "none" : fmt::format("{}", inputs.size()));
   for (const std::string& input : inputs)
     if (const std::string meant = nearest_file(input); !meant.empty())
       return Error("no file named '{}'; did you mean '{}'?", printable(input), printable(meant));

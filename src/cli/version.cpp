@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "base/build_info.h"
+#include "formats/folder.h"
 #include "formats/format.h"
 
 namespace tensordiff {
@@ -43,7 +44,7 @@ std::string version_text() {
       "commit     {}\n"
       "built      {}, {}, {}\n"
       "libraries  HDF5 {}.{}.{} (sandboxed), SQLite {}, zlib {}, zstd {}\n"
-      "formats    {} and folders of them\n"
+      "formats    {}\n"
       "CPU        {}\n",
       kVersion, kCommit, kCompiler, kMachine,
 #ifdef NDEBUG
@@ -52,7 +53,8 @@ std::string version_text() {
       "debug",
 #endif
       H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE, sqlite3_libversion(), zlibVersion(),
-      ZSTD_versionString(), std::size(formats::kAll), instruction_set());
+      ZSTD_versionString(), 
+      std::size(formats::kAll) + std::size(folders::kAll), instruction_set());
 }
 
 }  // namespace tensordiff

@@ -10,6 +10,7 @@
 #include "report/divergence_text.h"
 #include "report/rank_orders.h"
 #include "report/selection.h"
+#include "report/text_chart.h"
 #include "report/wording.h"
 
 namespace tensordiff {
@@ -66,35 +67,25 @@ std::string step_text(const PairRow& row) {
   return names_of(row);
 }
 
-// Of weights: how many changed, and which most.
-std::string changes_text(const Report& report) {
-  RenderOptions options;
-  options.show = std::set{Status::different, Status::incomparable};
-  const std::vector<const PairRow*> changed = select_pairs(report, options, Sort::difference);
-  if (changed.empty()) return "";
-  std::string text = fmt::format("{} of {} changed", human_count(changed.size()),
-                                 counted(report.pairs.size(), "tensor"));
-  const PairRow* largest = changed[0];
-  for (const PairRow* row : changed)
-    if (change_magnitude(*row) > change_magnitude(*largest)) largest = row;
-  if (changed.size() > 1) text += "; largest change: " + names_of(*largest);
-  if (changed.size() == 1) text += ": " + names_of(*largest);
-  if (const auto& change = as_shown(largest->comparison.diff).rel_l2)
-    text += fmt::format(" (relative L2 {})", short_number(*change));
-  return text;
-}
-
 std::string place_text(const Report& report) {
   if (!report.first_divergence) return "";
   if (!report.steps) return changes_text(report);
   return "first divergence: " + step_text(report.pairs[report.first_divergence->pair]);
 }
 
-// The confidence stands at the right edge of a terminal where there is room.
+// The confidence stands at the right edge of a terminal: of the first line, where there are more.
 std::string cause_line(const Finding& finding, const Style& style, std::size_t width) {
-  const std::string text = printable(finding.explanation, kLengthMax);
+  std::string text = printable(finding.explanation, kLengthMax);
   const std::string confidence = confidence_text(finding.confidence);
   const std::size_t used = kLabelColumns + columns(text) + columns(confidence);
+  if (used + 2 > width && width > 2 * kLabelColumns) {
+    const std::size_t room = width - columns(confidence) - 2;
+    text = wrapped(text, room, std::string(kLabelColumns, ' '), kLabelColumns);
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::size_t gap = room + 2 - std::min(room, kLabelColumns + columns(text.substr(0, end)));
+    text.insert(end, std::string(gap, ' ') + style(Tone::dim, confidence));
+    return labelled("cause", text, style);
+  }
   const std::size_t edge = std::min(width, kEdgeMax);
   const std::size_t gap = used + 2 > edge ? 2 : edge - used;
   return labelled("cause", text + std::string(gap, ' ') + style(Tone::dim, confidence), style);
@@ -257,6 +248,18 @@ std::string coverage_line(const Report& report, const Style& style) {
 }
 
 }  // namespace
+
+std::string changes_text(const Report& report) {
+  const PairRow* largest = largest_change(report);
+  if (!largest) return "";
+  const uint64_t changed = report.summary.different + report.summary.incomparable;
+  std::string text = fmt::format("{} of {} changed", human_count(changed),
+                                 counted(report.pairs.size(), "tensor"));
+  text += (changed > 1 ? "; largest change: " : ": ") + names_of(*largest);
+  if (const auto& change = as_shown(largest->comparison.diff).rel_l2)
+    text += fmt::format(" (relative L2 {})", short_number(*change));
+  return text;
+}
 
 std::string answer_lines(const Report& report, const Style& style, std::size_t width) {
   const std::string place = place_text(report);

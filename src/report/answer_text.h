@@ -17,6 +17,10 @@ std::string verdict_line(const Report& report, const Style& style);
 // The whole answer. A line that would be empty is left out.
 std::string answer_lines(const Report& report, const Style& style, std::size_t width);
 
+// Of weights: "6 of 6 tensors changed; largest change: fc2.bias (relative L2 0.343)". Empty where
+// none changed.
+std::string changes_text(const Report& report);
+
 // "note       text", as all lines of the answer are laid out.
 std::string labelled(std::string_view label, std::string_view text, const Style& style);
 

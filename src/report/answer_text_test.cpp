@@ -54,6 +54,18 @@ TEST(AnswerText, GivesPlaceCauseEvidenceAndCountsInThatOrder) {
       "B          b.npz  npz, 6 tensors, 144 B\n");
 }
 
+TEST(AnswerText, KeepsTheConfidenceAtTheEdgeWhereACauseTakesMoreLines) {
+  Report report = sample_report();
+  report.findings = {finding_of(2, "8 blocks along the features are in another order: B has "
+                                   "A's [7, 6, 5, 4, 3, 2, 1, 0]")};
+  const std::string text = answer(report);
+  EXPECT_NE(text.find("\ncause      8 blocks along the features are in another order: B has A's"
+                      " [7,     98 %\n"
+                      "           6, 5, 4, 3, 2, 1, 0]\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(AnswerText, TellsFurtherFindingsAfterTheFirst) {
   Report report = sample_report();
   report.findings = {finding_of(2, "B = 2 × A"), finding_of(1, "B = A + 1")};

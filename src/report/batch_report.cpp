@@ -11,6 +11,7 @@
 #include "report/csv_row.h"
 #include "report/divergence_text.h"
 #include "report/junit.h"
+#include "report/selection.h"
 #include "report/table.h"
 #include "report/wording.h"
 
@@ -179,9 +180,10 @@ BatchRow batch_row(const Report& report) {
     if (answer.alarm) row.message += fmt::format("{}: {}; ", answer.name, *answer.alarm);
   if (row.message.ends_with("; ")) row.message.resize(row.message.size() - 2);
   if (!report.first_divergence) return row;
-  const PairRow& first = report.pairs[report.first_divergence->pair];
-  const Finding* finding = finding_at(report, first.index);
-  row.divergence = place_of(first);
+  const PairRow* largest = report.steps ? nullptr : largest_change(report);
+  const PairRow& told = largest ? *largest : report.pairs[report.first_divergence->pair];
+  const Finding* finding = finding_at(report, told.index);
+  row.divergence = largest ? "largest change: " + names_of(told) : place_of(told);
   if (finding) row.divergence += fmt::format(": {}: {}", finding->code, cause_of(*finding));
   return row;
 }

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "report/divergence_text.h"
 #include "report/sample_report.h"
 
 namespace tensordiff {
@@ -42,6 +43,14 @@ TEST(BatchRow, SumsUpAReport) {
   EXPECT_EQ(row.unpaired, 2U);
   EXPECT_EQ(row.worst, 0.125);
   EXPECT_EQ(row.divergence, "in layer 1 at query");
+}
+
+TEST(BatchRow, NamesTheLargestChangeOfWeights) {
+  Report report = sample_report();
+  report.steps = false;
+  for (PairRow& row : report.pairs) row.comparison.status = Status::different;
+  report.pairs[3].comparison.diff.rel_l2 = 7;
+  EXPECT_EQ(batch_row(report).divergence, "largest change: " + names_of(report.pairs[3]));
 }
 
 TEST(BatchRow, ComesBackFromJson) {

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "report/answer_blocks.h"
+#include "report/answer_text.h"
 #include "report/chart.h"
 #include "report/divergence_text.h"
 #include "report/logits_report.h"
@@ -121,11 +122,24 @@ void add_slice(const Report& report, std::size_t pair, doc::Document& document) 
   document.blocks.emplace_back(std::move(table));
 }
 
+// Of weights, none of which comes first.
+void add_largest_change(const Report& report, doc::Document& document, std::set<std::size_t>& told) {
+  const PairRow* largest = largest_change(report);
+  if (!largest) return;
+  std::string body = cause_at(report, largest->index);
+  if (!body.empty()) body += ".";
+  document.blocks.emplace_back(
+      doc::Callout{Look::bad, changes_text(report), std::move(body), evidence(report, *largest)});
+  add_slice(report, largest->index, document);
+  told.insert(largest->index);
+}
+
 void add_divergences(const Report& report, doc::Document& document) {
   if (!report.first_divergence && report.findings.empty()) return;
-  document.blocks.emplace_back(doc::Heading{"First divergence"});
+  document.blocks.emplace_back(doc::Heading{report.steps ? "First divergence" : "Changes"});
   std::set<std::size_t> told;
-  if (const auto& first = report.first_divergence) {
+  if (!report.steps) add_largest_change(report, document, told);
+  if (const auto& first = report.first_divergence; first && report.steps) {
     const PairRow& row = report.pairs[first->pair];
     std::string body = cause_at(report, first->pair);
     if (!body.empty()) body += ". ";

@@ -27,7 +27,7 @@ std::string group_of(const PairRow& row) {
 std::string details(const Report& report, const PairRow& row) {
   const Diff diff = as_shown(row.comparison.diff);
   std::string out;
-  if (report.first_divergence && report.first_divergence->pair == row.index)
+  if (report.steps && report.first_divergence && report.first_divergence->pair == row.index)
     out += "First divergence: " + report.first_divergence->explanation + "\n";
   for (const Finding& finding : report.findings)
     if (finding.pair == row.index)

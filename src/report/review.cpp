@@ -97,7 +97,11 @@ void tell_unpaired(const std::vector<Report::Unpaired>& tensors, std::string_vie
 }
 
 void look_at_findings(const Report& report, Review& review) {
-  if (report.first_divergence) {
+  if (const PairRow* largest = report.steps ? nullptr : largest_change(report)) {
+    const Finding* finding = finding_at(report, largest->index);
+    review.look_at.push_back(fmt::format("Largest change: {}{}.", names_of(*largest),
+                                         finding ? ": " + cause_of(*finding) : ""));
+  } else if (report.first_divergence) {
     const PairRow& row = report.pairs[report.first_divergence->pair];
     const Finding* finding = finding_at(report, row.index);
     const std::string why =

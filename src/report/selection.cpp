@@ -56,6 +56,16 @@ double change_magnitude(const PairRow& row) {
   return diff.rel_l2.value_or(0);
 }
 
+const PairRow* largest_change(const Report& report) {
+  const PairRow* largest = nullptr;
+  for (const PairRow& row : report.pairs) {
+    const Status status = row.comparison.status;
+    if (status != Status::different && status != Status::incomparable) continue;
+    if (!largest || change_magnitude(row) > change_magnitude(*largest)) largest = &row;
+  }
+  return largest;
+}
+
 std::vector<const PairRow*> select_pairs(const Report& report, const RenderOptions& options,
                                          Sort fallback) {
   std::vector<const PairRow*> rows;

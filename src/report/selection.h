@@ -23,4 +23,8 @@ bool is_alone(const Report& report);
 // values are missing on one side or there is nothing to compare.
 double change_magnitude(const PairRow& row);
 
+// Of weights, which no step makes, the pair that differs most: none of them comes first. Null where
+// none differs.
+const PairRow* largest_change(const Report& report);
+
 }  // namespace tensordiff

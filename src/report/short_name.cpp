@@ -99,9 +99,12 @@ class Words {
 // Two names in as few words as tell them: what both have is written once.
 struct Both {
   Words a, b;
+  bool starts_alike = false;  // Up to the first mark: "1" of "1_query".
 
   explicit Both(std::string_view name, std::size_t arrow)
       : a(name.substr(0, arrow)), b(name.substr(arrow + kArrow.size())) {
+    const auto start = [](std::string_view each) { return each.substr(0, each.find_first_of("._/")); };
+    starts_alike = start(name) == start(name.substr(arrow + kArrow.size()));
     if (a.numbers() == b.numbers()) b.hide_numbers();
     if (a.is_parameter() && a.last() == b.last()) a.hide_last();
   }
@@ -123,11 +126,14 @@ std::string shorten_pair(std::string_view name, std::size_t arrow, std::size_t w
   if (width <= 5 * kArrowColumns) return shorten(name, width);
   const std::size_t room = width - kArrowColumns;
   if (least_a + least_b > room) {
-    // A's name says which step it is; B keeps its end.
+    // A's name says which step it is; B keeps its end, and its start where that is another.
     constexpr std::size_t kEnd = 8;
     const std::size_t room_a = std::max(room / 2, std::min(least_a, room - kEnd));
     const std::string a = shorten(both.a.text(), room_a);
-    return a + std::string(kArrow) + ending(both.b.text(), room - columns(a));
+    const std::string b = both.b.text();
+    const std::size_t room_b = room - columns(a);
+    return a + std::string(kArrow) +
+           (both.starts_alike ? ending(b, room_b) : shorten(b, room_b));
   }
   const std::string a = both.a.filled(std::clamp(room / 2, least_a, room - least_b));
   return a + std::string(kArrow) + both.b.filled(room - columns(a));

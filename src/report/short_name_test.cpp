@@ -40,6 +40,9 @@ TEST(ShortName, WritesWhatBothNamesHaveOnce) {
   EXPECT_EQ(
       shorten_name("model.layers.1.mlp.gate_proj → model.layers.1.mlp.gate_up_proj[gate]", 27),
       "…1.…gate_proj → …proj[gate]");
+  // Layers at the start stay where they differ.
+  EXPECT_EQ(shorten_name("1_post_attn_pre_resid → 3_post_attn_pre_resid", 32),
+            "1_post_at…_pre_resid → 3_po…esid");
   for (std::size_t width = 3; width < 80; ++width)
     EXPECT_LE(columns(shorten_name(pair, width)), width);
 }

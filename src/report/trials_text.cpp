@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kLengthMax = 1000;
 constexpr std::size_t kNamesMax = 3;       // Of a group of pairs, those that are named.
-constexpr std::size_t kLabelColumns = 16;  // The widest label, "does not apply", and a gap of two.
 constexpr std::string_view kAccepted = "accepted";
 
 TrialGroup::Outcome outcome_of(const Trial& trial) {
@@ -106,13 +105,18 @@ std::string pairs_text(const TrialGroup& group, const Report& report) {
 
 std::string trial_lines(const Report& report, const Style& style, std::size_t width) {
   if (report.trials.empty()) return "";
-  const std::string indent(4 + kLabelColumns, ' ');
+  const std::vector<TrialGroup> groups = trial_groups(report);
+  std::size_t labels = 0;
+  for (const TrialGroup& group : groups)
+    for (const TrialGroup::Outcome& outcome : group.outcomes)
+      labels = std::max(labels, columns(outcome.label) + 2);
+  const std::string indent(4 + labels, ' ');
   std::string out = "\nwhat was tried\n";
-  for (const TrialGroup& group : trial_groups(report)) {
+  for (const TrialGroup& group : groups) {
     out += "  " + style(Tone::bold, pairs_text(group, report)) + "\n";
     for (const TrialGroup::Outcome& outcome : group.outcomes) {
       const std::string text = wrapped(outcome_text(outcome), width, indent, indent.size());
-      out += fmt::format("    {:<{}}{}\n", outcome.label, kLabelColumns, text);
+      out += fmt::format("    {:<{}}{}\n", outcome.label, labels, text);
     }
     out += evidence_lines(report, group.pairs[0]);
   }

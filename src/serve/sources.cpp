@@ -224,24 +224,37 @@ void write_source(JsonWriter& json, Source& source, const OpenOptions& options) 
   json.end_object();
 }
 
+namespace {
+
+// A file that holds just one tensor gives it its name, as in a folder.
+void name_after_file(Catalog& catalog, std::size_t first, const std::string& path) {
+  for (std::size_t i = first; i < catalog.tensors.size(); ++i)
+    if (catalog.tensors[i].name.empty()) catalog.tensors[i].name = fs::path(path).stem().string();
+}
+
+void append(Catalog& catalog, const Catalog& more) {
+  const std::size_t first = catalog.tensors.size();
+  catalog.path += (catalog.path.empty() ? "" : ", ") + more.path;
+  catalog.tensors.insert(catalog.tensors.end(), more.tensors.begin(), more.tensors.end());
+  name_after_file(catalog, first, more.path);
+  for (const Problem& problem : more.problems)
+    catalog.problems.push_back(
+        {more.path + ": " + problem.where, problem.message, problem.severity});
+  catalog.metadata.insert(catalog.metadata.end(), more.metadata.begin(), more.metadata.end());
+  catalog.documents.insert(catalog.documents.end(), more.documents.begin(), more.documents.end());
+}
+
+}  // namespace
+
 Catalog merged(const std::vector<Source::Opened>& parts) {
+  // One input is all that it is on the command line, too: with what it says beside its tensors.
   Catalog catalog;
-  for (const Source::Opened& part : parts) {
-    const Catalog& more = *part.catalog;
-    catalog.format = parts.size() == 1 ? more.format : "several";
-    catalog.path += (catalog.path.empty() ? "" : ", ") + more.path;
-    if (parts.size() == 1) catalog.beside = more.beside;
-    catalog.tensors.reserve(catalog.tensors.size() + more.tensors.size());
-    for (Tensor tensor : more.tensors) {
-      // A file that holds just one tensor gives it its name, as in a folder.
-      if (tensor.name.empty()) tensor.name = fs::path(more.path).stem().string();
-      catalog.tensors.push_back(std::move(tensor));
-    }
-    for (const Problem& problem : more.problems)
-      catalog.problems.push_back(
-          {parts.size() == 1 ? problem.where : more.path + ": " + problem.where, problem.message,
-           problem.severity});
-    catalog.metadata.insert(catalog.metadata.end(), more.metadata.begin(), more.metadata.end());
+  if (parts.size() == 1) {
+    catalog = *parts[0].catalog;
+    name_after_file(catalog, 0, catalog.path);
+  } else {
+    catalog.format = "several";
+    for (const Source::Opened& part : parts) append(catalog, *part.catalog);
   }
   make_names_unique(catalog);
   read_places(catalog);

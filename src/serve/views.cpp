@@ -85,7 +85,8 @@ Result<void> open_both(const Pairing& pairing, const Place& place, const Setting
   const Pair& pair = pairs[place.pair];
   const Tensor& a = pairing.a.tensors[pair.a];
   const Tensor& b = pairing.b.tensors[pair.b];
-  if (a.name != place.name_a) return Error("the pairs are others now");
+  // The name of the row: a part of a fused tensor has one of its own.
+  if (id_of(a, pair.section_a).name != place.name_a) return Error("the pairs are others now");
   if (a.fault.empty()) open.a = a.view;
   if (b.fault.empty()) open.b = b.view;
   if (open.a) TRY(hold(*open.a, open).in("A"));
@@ -97,13 +98,27 @@ Result<void> open_both(const Pairing& pairing, const Place& place, const Setting
   return {};
 }
 
+// A tensor of A as it is stored, or a part of a fused one as its own pair has it.
+std::optional<View> view_in_a(const Pairing& pairing, std::string_view name,
+                              const tensordiff::Request& request) {
+  const auto tensor = std::ranges::find(pairing.a.tensors, name, &Tensor::name);
+  if (tensor != pairing.a.tensors.end())
+    return tensor->fault.empty() ? std::optional(tensor->view) : std::nullopt;
+  const auto& pairs = pairing.matching.pairs;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (!pairs[i].section_a) continue;
+    if (id_of(pairing.a.tensors[pairs[i].a], pairs[i].section_a).name != name) continue;
+    Result<AlignedPair> aligned = align_pair(pairing, i, request);
+    return aligned.ok() ? std::optional(std::move(aligned).value().a) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 // T(A) instead of A.
-Result<void> apply_finding(const Pairing& pairing, const Place& place, OpenPair& open) {
-  const auto named = [&](std::string_view name) -> std::optional<View> {
-    const auto tensor = std::ranges::find(pairing.a.tensors, name, &Tensor::name);
-    if (tensor == pairing.a.tensors.end() || !tensor->fault.empty()) return std::nullopt;
-    return tensor->view;
-  };
+Result<void> apply_finding(const Pairing& pairing, const Place& place, const Settings& settings,
+                           OpenPair& open) {
+  const tensordiff::Request request = TRY(request_for(settings));
+  const auto named = [&](std::string_view name) { return view_in_a(pairing, name, request); };
   std::optional<View> view;
   if (place.finding && open.aligned && open.compared)
     view = applied(*place.finding, *open.aligned, named);
@@ -149,7 +164,7 @@ Result<OpenPairPtr> PairCache::open(Sessions& sessions, const SessionPtr& sessio
     TRY(open_alone(*pairing, place, *open));
   else
     TRY(open_both(*pairing, place, settings, *open));
-  if (finding) TRY(apply_finding(*pairing, place, *open));
+  if (finding) TRY(apply_finding(*pairing, place, settings, *open));
   open->version = place.version;
   const std::lock_guard lock(mutex_);
   pairs_.push_front({key, open});

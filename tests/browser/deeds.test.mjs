@@ -29,7 +29,7 @@ test('pairings are imported; those that do not fit any more are named and left o
     await page.getByLabel('Import…').setInputFiles(name);
   };
   await importFile(file('bad.json', [{ a: 'left', b: 'gone' }]));
-  await page.locator('.banner', { hasText: '1 pairings no longer fit: left ↔ gone' }).waitFor();
+  await page.locator('.banner', { hasText: '1 pairing no longer fits: left ↔ gone' }).waitFor();
   await page.getByRole('button', { name: 'Dismiss' }).click();
   await importFile(file('good.json', [{ a: 'left', b: 'south' }, { a: 'right', b: 'north' }]));
   await page.locator('.banner', { hasText: '2 pairings imported' }).waitFor();

@@ -2,7 +2,7 @@
 import { type Signal, useComputed, useSignal } from '@preact/signals';
 import { useMemo, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
-import { sig, times } from '../fmt/number';
+import { counted, sig, times } from '../fmt/number';
 import { culprit } from '../store/culprit';
 import { open } from '../store/deeds';
 import type { PairStore } from '../store/pairs';
@@ -215,7 +215,7 @@ export function ErrorChart() {
     <div class="chart">
       <Head metric={metric} />
       <Plot
-        label={`Error over layers, ${points.value.length} pairs, ${flags} flagged. ${HELP}`}
+        label={`Error over layers, ${counted(points.value.length, 'pair')}, ${flags} flagged. ${HELP}`}
         data={data}
         watch={`${metric.value} ${flag} ${pennants.join()} ${state.store.value.rev}`}
         options={(width, height) => optionsOf(drawing, width, height)}

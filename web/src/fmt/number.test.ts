@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   bytes,
   cosine,
+  counted,
   digits,
   duration,
   num,
@@ -70,6 +71,10 @@ test('sizes, times and shares', () => {
     '<0.001 %',
   ]);
   expect(digits('4540897')).toBe('4,540,897');
+});
+
+test('numbers agree with nouns', () => {
+  expect([0, 1, 2000].map((n) => counted(n, 'pair'))).toEqual(['0 pairs', '1 pair', '2,000 pairs']);
 });
 
 test('tolerances read as they are meant', () => {

@@ -48,6 +48,10 @@ export function cosine(value: number): string {
 const groups = new Intl.NumberFormat('en-US');
 export const count = (n: number): string => groups.format(n);
 
+/** "1 pair", "2,000 pairs". */
+export const counted = (n: number, noun: string): string =>
+  `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
+
 /** Digits in groups of three, also of integers beyond 2⁵³ that come as text. */
 export const digits = (text: string): string => text.replace(/\B(?=(\d{3})+$)/g, ',');
 

@@ -43,7 +43,10 @@ test.each([
 });
 
 test('steps in a few words', () => {
-  expect(stepText({ op: 'squeeze', side: 'a', axis: 0 })).toBe('squeeze 0');
-  expect(stepText({ op: 'permute', order: [1, 0, 2] })).toBe('permute 1,0,2');
-  expect(stepText({ op: 'part', axis: 0, index: 1, of: 3 })).toBe('part 0 index 1 of 3');
+  expect(stepText({ op: 'squeeze', axis: 0 })).toBe('squeeze axis 0');
+  expect(stepText({ op: 'permute', order: [1, 0, 2] })).toBe('permute [1, 0, 2]');
+  expect(stepText({ op: 'select', axis: 2, first: 96, size: 96 })).toBe('part 96:192 of axis 2');
+  expect(stepText({ op: 'concat', axis: 1, ranks: 2, copies: 1 })).toBe('concat axis 1 of 2 ranks');
+  expect(stepText({ op: 'split', axis: 0, sizes: [2, 3] })).toBe('split axis 0 to [2, 3]');
+  expect(stepText({ op: 'flatten' })).toBe('flatten');
 });

@@ -6,7 +6,7 @@ import type { Element, Pair } from '../net/types';
 import { element, probe, samePlace } from '../store/probe';
 import * as state from '../store/state';
 import * as view from '../store/view';
-import { Glyph } from '../ui/parts';
+import { Glyph, sideName } from '../ui/parts';
 import { placeOfCell } from './Grid2D';
 
 interface Anchor {
@@ -57,7 +57,7 @@ function Lines({ found, pair }: { found: Element; pair: Pair }) {
     if (!value) return null;
     return (
       <>
-        <dt>{name === 'a' && pair.applied !== null ? 'T(A)' : name.toUpperCase()}</dt>
+        <dt>{sideName(name)}</dt>
         <dd>{value.text}</dd>
         <dd>
           {name === 'a' && pair.applied !== null ? 'f32' : pair[name]?.dtype} 0x

@@ -6,7 +6,7 @@ import { dark, logScale, narrow } from '../store/prefs';
 import { element, probe } from '../store/probe';
 import * as state from '../store/state';
 import * as view from '../store/view';
-import { PairMark, Pick } from '../ui/parts';
+import { PairMark, Pick, sideName } from '../ui/parts';
 import { type Domain, table } from './colour';
 import { HeatMap } from './Map';
 import { diffDomain, noPlane, plane, valueDomain } from './plane';
@@ -133,12 +133,12 @@ function ValueMap({
       </div>
       <HeatMap
         name={shown}
-        label={`Heat map of ${shown}`}
+        label={`Heat map of ${sideName(shown)}`}
         domain={valueDomain.value}
         blinkTo={shown === 'a' ? 'b' : 'a'}
       >
         <Readout what={blink ? other : shown} />
-        {blink && <span class="rd flip">{other}</span>}
+        {blink && <span class="rd flip">{sideName(other)}</span>}
       </HeatMap>
       <Ruler />
       <ColourBar domain={valueDomain.value} />

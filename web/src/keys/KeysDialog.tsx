@@ -5,9 +5,9 @@ import { COMMANDS } from './keys';
 
 const MORE: [string, string][] = [
   ['↑ ↓ ← →', 'Tree: move, close, open · grid: move the cell · chart: walk'],
-  ['Space … Space', 'Pick a row up, carry it with ↑ ↓, drop it; Esc lets it be'],
+  ['Space … Space', 'Pick up a row, move it with ↑ ↓, drop it; Esc cancels'],
   ['Alt+↑ Alt+↓', 'Move a row up or down'],
-  ['B', 'Hold to blink between a and b'],
+  ['B', 'Hold to blink between A and B'],
   ['Shift+wheel', 'Scroll sideways'],
 ];
 

@@ -107,7 +107,7 @@ export const COMMANDS: Command[] = [
   },
   {
     key: 'L',
-    text: 'Linear or logarithmic colours',
+    text: 'Linear or logarithmic colors',
     run: () => {
       logScale.value = !logScale.value;
     },

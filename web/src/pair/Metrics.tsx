@@ -1,7 +1,7 @@
 // All metrics of a pair in one line; the rest one click away.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { cosine, count, num, percent, toNumber } from '../fmt/number';
+import { cosine, count, counted, num, percent, toNumber } from '../fmt/number';
 import type { Metrics as M, Pair } from '../net/types';
 
 interface One {
@@ -12,7 +12,7 @@ interface One {
   title?: string;
 }
 
-const elements = (n: number) => `${count(n)} ${n === 1 ? 'element' : 'elements'}`;
+const elements = (n: number) => counted(n, 'element');
 
 /** Elements that are not within tolerance, for whatever reason. */
 export const beyond = (m: M): number => m.exceeding + m.nonfiniteMismatch;

@@ -1,6 +1,6 @@
 // Going to an element: the worst, the next beyond tolerance, an index, a value.
 
-import { count } from '../fmt/number';
+import { counted } from '../fmt/number';
 import { flatOf } from '../fmt/shape';
 import * as api from '../net/api';
 import { isAbort, Latest } from '../net/http';
@@ -65,9 +65,8 @@ export async function findNext(what: Wanted, dir: 1 | -1, isFirst = false): Prom
 async function tellCount(s: string, p: Pair, what: Wanted, signal: AbortSignal) {
   const found = await api.find(s, p, { ...what, count: true }, signal);
   if (found.count === undefined) return;
-  const all = `${found.countDone ? '' : 'at least '}${count(found.count)}`;
-  const hits = found.count === 1 ? 'hit' : 'hits';
-  state.notify({ text: `${all} ${hits}${found.count > 1 ? '; N goes to the next one' : ''}.` });
+  const all = `${found.countDone ? '' : 'at least '}${counted(found.count, 'hit')}`;
+  state.notify({ text: `${all}${found.count > 1 ? '; N goes to the next one' : ''}.` });
 }
 
 async function search(s: string, p: Pair, what: Record<string, unknown>, signal: AbortSignal) {

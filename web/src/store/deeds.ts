@@ -2,6 +2,7 @@
 import { effect, untracked } from '@preact/signals';
 import type { Deed } from '../dnd/machine';
 import { moved } from '../dnd/machine';
+import { counted } from '../fmt/number';
 import * as api from '../net/api';
 import { ApiError } from '../net/http';
 import { labelOf } from '../tree/flatten';
@@ -236,12 +237,18 @@ export async function importPairings(text: string) {
     if (!Array.isArray(pairs)) throw new Error('not a file of pairings: there is no list "pairs"');
     await api.putPairings(session.id, { pairs, only: only === true, fingerprint });
     await rerun(Promise.resolve(session));
-    state.notify({ text: `${pairs.length} pairings imported.` });
+    state.notify({ text: `${counted(pairs.length, 'pairing')} imported.` });
   } catch (error) {
     const stale = error instanceof ApiError ? error.problem.stale : undefined;
     if (!stale) return failed(error);
     const first = stale[0] ? `: ${stale[0].a} ↔ ${stale[0].b}, ${stale[0].why}` : '';
-    state.notify({ text: `${stale.length} pairings no longer fit${first}`, bad: true }, 15_000);
+    state.notify(
+      {
+        text: `${counted(stale.length, 'pairing')} no longer ${stale.length === 1 ? 'fits' : 'fit'}${first}`,
+        bad: true,
+      },
+      15_000,
+    );
   }
 }
 

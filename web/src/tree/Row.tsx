@@ -1,5 +1,6 @@
 // One row of the tree: a group, or a pair.
 import type { ComponentChildren } from 'preact';
+import { inTwo } from '../fmt/name';
 import { cosine, times } from '../fmt/number';
 import { parseShape, shapeText } from '../fmt/shape';
 import type { PairStore } from '../store/pairs';
@@ -43,6 +44,20 @@ function stripes(classes: readonly number[], size: number): string {
   return `linear-gradient(90deg, ${parts.filter((_, i) => classes[i] > 0).join(', ')})`;
 }
 
+/** Labels of fewer letters fit; of longer ones, so many at the end are never cut. */
+const FITS_MAX = 20;
+const LAST_MAX = 16;
+
+function labelParts(label: string) {
+  const [start, end] = label.length > FITS_MAX ? inTwo(label, LAST_MAX) : [label, ''];
+  return (
+    <>
+      <span class="clip">{start}</span>
+      {end && <span class="last">{end}</span>}
+    </>
+  );
+}
+
 interface Cells {
   icon: string;
   iconKind: string;
@@ -66,7 +81,7 @@ const cells = ({ icon, iconKind, status, label, size, title, marks, bar }: Cells
       <span class="vh">{status}</span>
     </span>
     <span class="nm clip" role="gridcell" title={title}>
-      <span class="clip">{label}</span>
+      {labelParts(label)}
       <small>{size}</small>
     </span>
     <span class="tags" role="gridcell">

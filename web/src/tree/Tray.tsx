@@ -1,5 +1,6 @@
 // Tensors without a partner: drag one onto another, or choose one of each side and press P.
 import { drag, pointerDown } from '../dnd/pointer';
+import { inTwo } from '../fmt/name';
 import { STATUS } from '../net/wire';
 import { pairChosen } from '../store/deeds';
 import { trayOpen } from '../store/prefs';
@@ -18,16 +19,13 @@ function orphans(side: 'a' | 'b'): number[] {
   return rows.sort((x, y) => (store.num('likeness', y) || 0) - (store.num('likeness', x) || 0));
 }
 
-/** Where the last part of a name begins, which is never cut; 0 where it is too long for that. */
-const LAST_MAX = 16;
-function lastPart(name: string): number {
-  const at = Math.max(name.lastIndexOf('.'), name.lastIndexOf('/'));
-  return at > 0 && name.length - at <= LAST_MAX ? at : name.length;
-}
+/** Letters at the end of a name that are never cut. */
+const LAST_MAX = 14;
 
 function Orphan({ row, side }: { row: number; side: 'a' | 'b' }) {
   const store = state.store.value;
   const name = store.name(row);
+  const [start, end] = inTwo(name, LAST_MAX);
   const chosen = side === 'a' ? state.chosenA : state.chosenB;
   const other = side === 'a' ? state.chosenB : state.chosenA;
   const isOver = drag.value?.over?.kind === 'tensor' && drag.value.over.name === name;
@@ -53,10 +51,10 @@ function Orphan({ row, side }: { row: number; side: 'a' | 'b' }) {
     >
       <Icon name="grip" kind="grip" />
       <SideMark side={side} small />
-      <span class="nm clip">{name.slice(0, lastPart(name))}</span>
-      <span class="last">{name.slice(lastPart(name))}</span>
+      <span class="nm clip">{start}</span>
+      <span class="last">{end}</span>
       {likeness > 0 && (
-        <small title={`likeness to ${store.text('nearest', row)}`}>{likeness.toFixed(2)}</small>
+        <small title={`similarity to ${store.text('nearest', row)}`}>{likeness.toFixed(2)}</small>
       )}
     </button>
   );

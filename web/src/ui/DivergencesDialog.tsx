@@ -2,7 +2,7 @@
 import type { Divergence } from '../net/types';
 import { openWorst } from '../store/deeds';
 import * as state from '../store/state';
-import { placeText, residualText, sureText } from './cause';
+import { evidenceText, placeText, sureText } from './cause';
 import { closeDialog, Dialog } from './Dialog';
 
 function Item({ each }: { each: Divergence }) {
@@ -24,9 +24,7 @@ function Item({ each }: { each: Divergence }) {
           <b>{cause.explanation}</b> <span class="t3">{sureText(cause)}</span>
         </p>
       )}
-      <p class="t2">
-        {[each.explanation, cause && residualText(cause)].filter(Boolean).join('; ')}
-      </p>
+      <p class="t2">{evidenceText(each, cause)}</p>
     </li>
   );
 }

@@ -1,6 +1,7 @@
 // How tensors are paired, and the pairs made by hand: run again, save, load, stale ones.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { counted } from '../fmt/number';
 import * as api from '../net/api';
 import type { Match, Pairings } from '../net/types';
 import { importPairings } from '../store/deeds';
@@ -68,7 +69,7 @@ function MatchForm() {
         placeholder="L(?<layer>[0-9]+)-(?<stage>.+) or (?<key>…)"
         defaultValue={match.regex ?? ''}
       />
-      <label for="fuzzy">Fuzzy threshold</label>
+      <label for="fuzzy">Minimum name similarity</label>
       <input
         class="ibox"
         id="fuzzy"
@@ -130,7 +131,7 @@ function SavedPairings() {
   return (
     <section aria-label="Pairs made by hand">
       <h3>
-        {pairs.length} {pairs.length === 1 ? 'pair' : 'pairs'} made by hand
+        {counted(pairs.length, 'pair')} made by hand
         {only ? ', and no others' : ''}
       </h3>
       <Stale saved={saved.value} />

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { ErrorChart } from '../charts/ErrorChart';
-import { count } from '../fmt/number';
+import { count, counted } from '../fmt/number';
 import type { Finding } from '../net/types';
 import { open, openWorst } from '../store/deeds';
 import * as state from '../store/state';
@@ -68,8 +68,8 @@ function Conversion() {
         state.dialog.value = 'conversion';
       }}
     >
-      Conversion: {count(rules.length)} {rules.length === 1 ? 'rule' : 'rules'}
-      {exceptions > 0 && `, ${count(exceptions)} ${exceptions === 1 ? 'exception' : 'exceptions'}`}
+      Conversion: {counted(rules.length, 'rule')}
+      {exceptions > 0 && `, ${counted(exceptions, 'exception')}`}
     </button>
   );
 }
@@ -97,7 +97,7 @@ function Also() {
         also{' '}
         {next.slice(0, ALSO_MAX).map((each, i) => (
           <>
-            {i > 0 && ', '}
+            {i > 0 && '; '}
             <button type="button" class="lnk" onClick={() => open(each.pair)}>
               {placeText(each)}
             </button>

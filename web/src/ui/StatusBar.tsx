@@ -1,5 +1,5 @@
 // The bottom line: how far the comparison is, and the keys of the moment.
-import { bytes, count, duration } from '../fmt/number';
+import { bytes, count, counted, duration } from '../fmt/number';
 import * as api from '../net/api';
 import { failed } from '../store/session';
 import * as state from '../store/state';
@@ -39,7 +39,7 @@ export function StatusBar() {
     <footer class="stat">
       <Progress label="Pairs compared" part={Math.min(1, part)} />
       <b>
-        {count(done)} of {count(of)} pairs
+        {count(done)} of {counted(of, 'pair')}
       </b>
       <Speed />
       {running && session.job && (
@@ -55,7 +55,7 @@ export function StatusBar() {
             state.dialog.value = 'matching';
           }}
         >
-          {byHand} saved {byHand === 1 ? 'pairing' : 'pairings'}
+          {counted(byHand, 'saved pairing')}
         </button>
       )}
       <span class="sp" />

@@ -1,5 +1,5 @@
 // The top bar: both models, the tolerance, search, export, theme.
-import { bytes, count, tolerance } from '../fmt/number';
+import { bytes, counted, tolerance } from '../fmt/number';
 import type { Source } from '../net/types';
 import { reloadFiles, swapSides } from '../store/deeds';
 import { dark, flipTheme } from '../store/prefs';
@@ -44,9 +44,8 @@ function Model({ side, sources }: { side: 'a' | 'b'; sources: Source[] }) {
       <SideMark side={side} />
       <span class="nm clip">{name}</span>
       <span class="mt hide-s">
-        {count(tensors)} tensors · {bytes(size)}
-        {problems.length > 0 &&
-          ` · ${count(problems.length)} ${problems.length === 1 ? 'problem' : 'problems'}`}
+        {counted(tensors, 'tensor')} · {bytes(size)}
+        {problems.length > 0 && ` · ${counted(problems.length, 'problem')}`}
       </span>
       {stale && <span class="badge close">changed · R</span>}
     </button>

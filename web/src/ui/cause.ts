@@ -8,12 +8,24 @@ export const sureText = (finding: Finding) => {
 };
 
 /** What is left of the difference once the cause is undone; empty where nothing was measured. */
-export function residualText({ residualBefore, residualAfter }: Finding): string {
+export function residualText({ code, residualBefore, residualAfter }: Finding): string {
   if (residualBefore === null || residualAfter === null) return '';
+  // That of the finite elements, where the others are the cause, explains nothing.
+  if (code === 'nonfinite') return '';
   // A cause that was told by other means than undoing it leaves the error as it is.
   if (residualBefore === residualAfter) return `relative error ${num(residualBefore, 3)}`;
   const change = `${num(residualBefore, 3)} → ${num(residualAfter, 3)}`;
   return `relative error ${change} with this cause undone`;
+}
+
+const ERROR = /relative error [^;→]*/;
+
+/** Why it is a divergence, and what its cause leaves of it: an error that both have is said once. */
+export function evidenceText(divergence: Divergence, cause: Finding | undefined): string {
+  const residual = cause ? residualText(cause) : '';
+  const said = divergence.explanation;
+  if (residual.includes('→') && ERROR.test(said)) return said.replace(ERROR, residual);
+  return [said, ERROR.test(said) ? '' : residual].filter(Boolean).join('; ');
 }
 
 /** "layer 2, pre_mlp", or the name. */

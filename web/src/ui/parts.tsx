@@ -26,9 +26,12 @@ export const SideMark = ({ side, small }: { side: 'a' | 'b'; small?: boolean }) 
   </span>
 );
 
-/** The same for the open pair, where a finding may be applied to A. */
+/** What a side of the open pair is called: a finding may be applied to A. */
+export const sideName = (side: 'a' | 'b') =>
+  side === 'a' && typeof pair.value?.applied === 'number' ? 'T(A)' : side.toUpperCase();
+
 export const PairMark = ({ side }: { side: 'a' | 'b' }) =>
-  side === 'a' && typeof pair.value?.applied === 'number' ? (
+  sideName(side) === 'T(A)' ? (
     <span class="ab a s wide" title="A with the finding applied">
       T(A)
     </span>

@@ -1,5 +1,5 @@
 // The verdict in words, from what the server says.
-import { count, num } from '../fmt/number';
+import { count, counted, num } from '../fmt/number';
 import type { Finding, Session } from '../net/types';
 import { culprit } from '../store/culprit';
 import type { PairStore } from '../store/pairs';
@@ -41,7 +41,8 @@ function before(store: PairStore, row: number): { all: number; close: number; ba
 function beforeText(store: PairStore, row: number): string {
   const { all, close, bad } = before(store, row);
   if (all === 0) return 'the first pair of all';
-  if (bad > 0) return `${count(bad)} of ${count(all)} pairs before it exceed the tolerance`;
+  if (bad > 0)
+    return `${count(bad)} of ${pairs(all)} before it ${bad === 1 ? 'exceeds' : 'exceed'} the tolerance`;
   const how = close === 0 ? 'equal' : 'within tolerance';
   return all === 1
     ? `the pair before it is ${how}`
@@ -54,7 +55,7 @@ function changed(session: Session, store: PairStore, row: number): Verdict {
   const name = store.name(row);
   const some = different + incomparable;
   const size = store.num('relL2', row);
-  const head = `${count(some)} of ${count(all)} ${all === 1 ? 'tensor' : 'tensors'} changed`;
+  const head = `${count(some)} of ${counted(all, 'tensor')} changed`;
   return {
     kind: 'bad',
     head: some === 1 ? `${head}: ${name}` : head,
@@ -102,7 +103,7 @@ export function verdictOf(session: Session, store: PairStore): Verdict {
   const running = RUNNING[session.state];
   if (running) return plain('na', running, progressText(session));
   if (session.state === 'cancelled')
-    return plain('na', 'Cancelled', `${count(summary.pending)} pairs were not compared`);
+    return plain('na', 'Cancelled', `${pairs(summary.pending)} not compared`);
   const unpaired = summary.onlyA + summary.onlyB;
   if (summary.verdict === 'trouble')
     return plain('nc', 'Some tensors could not be compared', troubleText(session));
@@ -126,14 +127,14 @@ export function verdictOf(session: Session, store: PairStore): Verdict {
 
 function exploring(session: Session): Verdict {
   const tensors = session.a.reduce((sum, source) => sum + source.tensors, 0);
-  const { pairs, identical, equal } = session.summary;
+  const { pairs: all, identical, equal } = session.summary;
   const same = identical + equal;
-  const comparable = pairs - session.summary.incomparable - session.summary.error;
+  const comparable = all - session.summary.incomparable - session.summary.error;
   const text =
     same > 0
-      ? `${count(same)} of ${count(pairs)} pairs hold the same values`
-      : `${count(pairs)} pairs of them, ${count(comparable)} of which can be compared`;
-  return plain('na', `${count(tensors)} tensors`, text);
+      ? `${count(same)} of ${counted(all, 'pair')} have the same values`
+      : `${counted(all, 'pair')}, of which ${count(comparable)} can be compared`;
+  return plain('na', counted(tensors, 'tensor'), text);
 }
 
 const troubleText = ({ summary }: Session) =>
@@ -147,7 +148,7 @@ const troubleText = ({ summary }: Session) =>
 const sameText = (n: number) =>
   n === 1 ? 'the pair has the same values' : `all ${count(n)} pairs have the same values`;
 
-const pairs = (n: number) => `${count(n)} ${n === 1 ? 'pair' : 'pairs'}`;
+const pairs = (n: number) => counted(n, 'pair');
 
 const agreeText = ({ summary }: Session) => {
   const same = summary.identical + summary.equal;
@@ -157,4 +158,4 @@ const agreeText = ({ summary }: Session) => {
 };
 
 const progressText = ({ progress }: Session) =>
-  progress.of > 0 ? `${count(progress.done)} of ${count(progress.of)} pairs` : '';
+  progress.of > 0 ? `${count(progress.done)} of ${pairs(progress.of)}` : '';

@@ -44,29 +44,25 @@ constexpr std::size_t kDrawnMax = 64;  // Layers of each side; more makes no pic
 // Where each layer of B comes from, by its values.
 void add_layer_map(const Study& study, Answer& answer) {
   const LayerMap& map = study.layer_map();
-  if (map.a.size() < 2 || map.b.empty()) return;
+  const std::vector<int64_t>&of_a = map.like.a, &of_b = map.like.b;
+  if (of_a.size() < 2 || of_b.empty()) return;
   const bool any = std::ranges::any_of(map.from, [](int64_t from) { return from >= 0; });
   if (!any) {
     answer.unknown("layer_map", "layers of B that are like one of A");
     return;
   }
-  const bool same = !map.moved && map.dropped.empty() && map.a == map.b &&
+  const bool same = !map.moved && map.dropped.empty() && of_a == of_b &&
                     std::ranges::find(map.from, -1) == map.from.end();
   answer.field("layer_map", same ? "each from its own" : map.text());
   answer.field("layers_dropped", ranges(map.dropped));
   answer.field("layers_repeated", ranges(map.repeated));
   Listing& list = answer.list("layers_from", {"layer_b", "from_a"});
-  for (std::size_t i = 0; i < map.b.size() && !same; ++i)
-    list.add({map.b[i], map.from[i] >= 0 ? Datum(map.from[i]) : Datum()});
-  if (same || map.a.size() > kDrawnMax || map.b.size() > kDrawnMax) return;
-  const auto names = [](const std::vector<int64_t>& numbers) {
-    std::vector<std::string> texts;
-    for (const int64_t number : numbers) texts.push_back(std::to_string(number));
-    return texts;
-  };
+  for (std::size_t i = 0; i < of_b.size() && !same; ++i)
+    list.add({of_b[i], map.from[i] >= 0 ? Datum(map.from[i]) : Datum()});
+  if (same || of_a.size() > kDrawnMax || of_b.size() > kDrawnMax) return;
   answer.charts.push_back({Chart::Kind::heat_map, "layer_map",
                            "layers of B (across) by those of A (down) that they are like",
-                           names(map.b), names(map.a), map.cosines});
+                           map.like.names_b, map.like.names_a, map.cosines()});
 }
 
 void add_differences(const Study& study, Answer& answer) {

@@ -44,26 +44,59 @@ struct Regrouping {
 
 // The number of clusters that leave least variance against rows without structure (the gap
 // statistic of Tibshirani et al., with one reference).
-Clusters best_clusters(const Dense& rows, double& structure) {
-  const Dense reference = shuffled(rows);
-  Clusters best;
-  structure = 0;
-  for (std::size_t count = 2; count <= kClustersMax; ++count) {
-    Clusters found = cluster_rows(rows, count);
-    const double chance = cluster_rows(reference, count).explained;
-    const double gain = chance < 1 ? 1 - (1 - found.explained) / (1 - chance) : 0;
-    if (count > 2 && gain <= structure) continue;
-    structure = gain;
-    best = std::move(found);
+//
+// More clusters leave no more than fewer, of the rows as of the reference. So between two numbers
+// that were tried, none gains more than what the larger leaves of what chance leaves of the
+// smaller: stretches that cannot beat the best, or make a matrix one with clusters, are not tried.
+class BestClusters {
+ public:
+  explicit BestClusters(const Dense& rows) : rows_(rows), reference_(shuffled(rows)) {
+    const Left few = look_at(2), many = look_at(kClustersMax);
+    look_between(2, few, kClustersMax, many);
   }
-  return best;
-}
+
+  double structure() const { return structure_; }
+  const Clusters& best() const { return best_; }
+
+ private:
+  struct Left {
+    double rows, chance;  // Shares of the variance.
+  };
+  static double gain(double left, double chance) { return chance > 0 ? 1 - left / chance : 0; }
+
+  Left look_at(std::size_t count) {
+    Clusters found = rows_.clusters(count);
+    const Left left{1 - found.explained, 1 - reference_.clusters(count).explained};
+    const double gained = gain(left.rows, left.chance);
+    const bool fewer = gained == structure_ && count < best_.count;
+    if (best_.count == 0 || gained > structure_ || fewer) {
+      structure_ = gained;
+      best_ = std::move(found);
+    }
+    return left;
+  }
+
+  void look_between(std::size_t few, const Left& of_few, std::size_t many, const Left& of_many) {
+    if (many - few < 2) return;
+    if (gain(of_many.rows, of_few.chance) <= std::max(structure_, kStructure)) return;
+    const std::size_t middle = (few + many) / 2;
+    const Left of_middle = look_at(middle);
+    look_between(few, of_few, middle, of_middle);
+    look_between(middle, of_middle, many, of_many);
+  }
+
+  Cloud rows_, reference_;
+  Clusters best_;
+  double structure_ = 0;
+};
 
 void measure(Regrouping& it) {
   const Result<Dense> a = read_patch(it.pair->views.a, kPatch);
   const Result<Dense> b = read_patch(it.pair->views.b, kPatch);
   if (!a.ok() || !b.ok() || a.value().rows < kRowsMin) return;
-  const Clusters before = best_clusters(a.value(), it.structure);
+  const BestClusters found(a.value());
+  const Clusters& before = found.best();
+  it.structure = found.structure();
   if (it.structure >= kStructure)
     it.agreement = adjusted_rand(before.labels, cluster_rows(b.value(), before.count).labels);
   it.clusters = before.count;

@@ -10,95 +10,110 @@ namespace tensordiff {
 namespace {
 
 constexpr int kRoundsMax = 30;
+constexpr std::size_t kPanel = 16;  // Centres that are multiplied at once.
 
 double apart(std::span<const double> x, std::span<const double> y) {
   return kernels::squares_apart(x.data(), y.data(), x.size());
-}
-
-void add(std::span<const double> row, std::span<double> to) {
-  const double* from = row.data();
-  double* sum = to.data();
-  for (std::size_t j = 0; j < row.size(); ++j) sum[j] += from[j];
-}
-
-std::vector<double> mean_row(const Dense& rows) {
-  std::vector<double> mean(rows.columns);
-  for (std::size_t i = 0; i < rows.rows; ++i) add(rows.row(i), mean);
-  for (double& value : mean) value /= static_cast<double>(rows.rows);
-  return mean;
-}
-
-// The row farthest from the mean, then, again and again, the one farthest from all chosen.
-Dense first_centres(const Dense& rows, std::span<const double> mean, std::size_t count) {
-  Dense centres{count, rows.columns, {}};
-  std::vector<double> nearest(rows.rows, std::numeric_limits<double>::infinity());
-  std::vector<double> from(mean.begin(), mean.end());
-  for (std::size_t c = 0; c < count; ++c) {
-    std::size_t farthest = 0;
-    for (std::size_t i = 0; i < rows.rows; ++i) {
-      const double distance = apart(rows.row(i), from);
-      nearest[i] = c == 1 ? distance : std::min(nearest[i], distance);
-      if (nearest[i] > nearest[farthest]) farthest = i;
-    }
-    const auto row = rows.row(farthest);
-    from.assign(row.begin(), row.end());
-    centres.values.insert(centres.values.end(), row.begin(), row.end());
-  }
-  return centres;
-}
-
-std::size_t nearest_centre(const Dense& centres, std::span<const double> row) {
-  std::size_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t c = 0; c < centres.rows; ++c) {
-    const double distance = apart(centres.row(c), row);
-    if (distance < least) least = distance, best = c;
-  }
-  return best;
-}
-
-// A centre without rows stays where it is.
-void move_centres(const Dense& rows, std::span<const std::size_t> labels, Dense& centres) {
-  std::vector<double> counts(centres.rows);
-  Dense sums{centres.rows, centres.columns, std::vector<double>(centres.values.size())};
-  for (std::size_t i = 0; i < rows.rows; ++i) {
-    counts[labels[i]] += 1;
-    add(rows.row(i), sums.row(labels[i]));
-  }
-  for (std::size_t c = 0; c < centres.rows; ++c)
-    for (std::size_t j = 0; j < centres.columns && counts[c] > 0; ++j)
-      centres.row(c)[j] = sums.row(c)[j] / counts[c];
 }
 
 double pairs_of(double count) { return count * (count - 1) / 2; }
 
 }  // namespace
 
-Clusters cluster_rows(const Dense& rows, std::size_t count) {
-  Clusters result;
-  result.count = std::min(count, rows.rows);
-  if (result.count == 0) return result;
-  const std::vector<double> mean = mean_row(rows);
-  Dense centres = first_centres(rows, mean, result.count);
-  result.labels.assign(rows.rows, 0);
-  for (int round = 0; round < kRoundsMax; ++round) {
-    bool moved = round == 0;
-    for (std::size_t i = 0; i < rows.rows; ++i) {
-      const std::size_t label = nearest_centre(centres, rows.row(i));
-      moved |= label != result.labels[i];
-      result.labels[i] = label;
+Cloud::Cloud(const Dense& rows) : rows_(rows) {
+  std::vector<double> mean(rows.columns);
+  for (std::size_t i = 0; i < rows.rows; ++i)
+    kernels::add_times(1.0 / static_cast<double>(rows.rows), rows.row(i).data(), rows.columns,
+                       mean.data());
+  for (std::size_t i = 0; i < rows.rows; ++i)
+    kernels::add_times(-1, mean.data(), rows.columns, rows_.row(i).data());
+  squares_ = dot(rows_.values, rows_.values);
+}
+
+// The row farthest from the mean, then, again and again, the one farthest from all chosen.
+void Cloud::start_with(std::size_t count) {
+  while (starts_.size() < count) {
+    const std::vector<double> mean(rows_.columns);
+    const auto from = starts_.empty() ? std::span(mean) : rows_.row(starts_.back());
+    const bool anew = starts_.size() < 2;  // The mean is none of the chosen.
+    nearest_.resize(rows_.rows);
+    std::size_t farthest = 0;
+    for (std::size_t i = 0; i < rows_.rows; ++i) {
+      const double distance = apart(rows_.row(i), from);
+      nearest_[i] = anew ? distance : std::min(nearest_[i], distance);
+      if (nearest_[i] > nearest_[farthest]) farthest = i;
     }
-    if (!moved) break;
-    move_centres(rows, result.labels, centres);
+    starts_.push_back(farthest);
   }
-  double within = 0, all = 0;
-  for (std::size_t i = 0; i < rows.rows; ++i) {
-    within += apart(rows.row(i), centres.row(result.labels[i]));
-    all += apart(rows.row(i), mean);
+}
+
+// The nearest centre of each row, by ‖c‖² − 2 <x, c>.
+void Cloud::label(std::size_t count, std::vector<std::size_t>& labels) {
+  std::vector<double> lengths(count);
+  for (std::size_t c = 0; c < count; ++c) {
+    const auto centre = centres_.row(c);
+    lengths[c] = dot(centre, centre);
+    for (std::size_t j = 0; j < rows_.columns; ++j)
+      across_.values[j * across_.columns + c] = centre[j];
   }
-  result.explained = all > 0 ? std::max(0.0, 1 - within / all) : 0;
+  kernels::multiply({rows_.values.data(), rows_.columns, across_.values.data(), across_.columns,
+                     rows_.rows, rows_.columns, across_.columns},
+                    products_.data(), across_.columns);
+  for (std::size_t i = 0; i < rows_.rows; ++i) {
+    const double* of_row = products_.data() + i * across_.columns;
+    std::size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t c = 0; c < count; ++c) {
+      const double distance = lengths[c] - 2 * of_row[c];
+      if (distance < least) least = distance, best = c;
+    }
+    labels[i] = best;
+  }
+}
+
+// To the means of their rows; one without rows stays where it is. Gives Σ‖c‖² over the rows: what
+// lies between clusters.
+double Cloud::move_centres(const std::vector<std::size_t>& labels, std::size_t count) {
+  std::vector<double> counts(count);
+  for (const std::size_t label : labels) counts[label] += 1;
+  for (std::size_t c = 0; c < count; ++c)
+    if (counts[c] > 0) std::ranges::fill(centres_.row(c), 0.0);
+  for (std::size_t i = 0; i < rows_.rows; ++i)
+    kernels::add_times(1 / counts[labels[i]], rows_.row(i).data(), rows_.columns,
+                       centres_.row(labels[i]).data());
+  double between = 0;
+  for (std::size_t c = 0; c < count; ++c)
+    between += counts[c] * dot(centres_.row(c), centres_.row(c));
+  return between;
+}
+
+Clusters Cloud::clusters(std::size_t count) {
+  Clusters result;
+  result.count = std::min(count, rows_.rows);
+  if (result.count == 0) return result;
+  start_with(result.count);
+  centres_ = {result.count, rows_.columns, {}};
+  for (std::size_t c = 0; c < result.count; ++c) {
+    const auto row = rows_.row(starts_[c]);
+    centres_.values.insert(centres_.values.end(), row.begin(), row.end());
+  }
+  const std::size_t width = (result.count + kPanel - 1) / kPanel * kPanel;
+  across_ = {rows_.columns, width, std::vector<double>(rows_.columns * width)};
+  products_.resize(rows_.rows * width);
+  result.labels.assign(rows_.rows, 0);
+  double between = 0;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    std::vector<std::size_t> labels(rows_.rows);
+    label(result.count, labels);
+    if (round > 0 && labels == result.labels) break;
+    result.labels = std::move(labels);
+    between = move_centres(result.labels, result.count);
+  }
+  result.explained = squares_ > 0 ? std::min(1.0, between / squares_) : 0;
   return result;
 }
+
+Clusters cluster_rows(const Dense& rows, std::size_t count) { return Cloud(rows).clusters(count); }
 
 double adjusted_rand(std::span<const std::size_t> x, std::span<const std::size_t> y) {
   std::map<std::pair<std::size_t, std::size_t>, double> both;

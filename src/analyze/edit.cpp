@@ -82,7 +82,7 @@ EditFound judge(const Study& study, const Row& pair, const Profile& profile) {
 void find_high_ranks(const Study& study, std::vector<EditFound>& edits) {
   for (std::size_t i = 0; i < edits.size(); ++i) {
     if (edits[i].edit != Edit::tuned) continue;
-    const std::size_t rank = study.higher_ranks().of(*study.weights()[i]);
+    const std::size_t rank = study.higher_ranks().of(*study.weights()[i], study.profiles()[i]);
     if (rank > 0) edits[i] = {Edit::low_rank, fmt::format("rank {}", rank), 1};
   }
 }

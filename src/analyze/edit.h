@@ -58,6 +58,8 @@ Maybe find_reordering(const Row& pair);
 // The rank of a change by a larger sample than that of the profile. 0: more than kUpdateRankMax, or
 // not low at all.
 std::size_t rank_of_change(const Row& pair);
+// The most of ‖B − A‖² that is put down to rounding beside a low rank, as a share.
+double rounding_share(const Row& pair);
 
 // "0-3, 7": numbers in ranges.
 std::string ranges_text(const std::vector<int64_t>& numbers);

@@ -130,15 +130,17 @@ double rounding_direction(const Dense& patch, DType dtype) {
   return spectrum_of(noise).energies[0];
 }
 
+constexpr double kRoundingLeft = 1.5;  // Times what rounding leaves on average.
+
 // How many directions are larger than rounding makes them, where the rest is no more than rounding;
 // 0: none in the first half.
 std::size_t rank_above(const Spectrum& spectrum, const Dense& patch, DType dtype) {
   const double noise = rounding_energy(patch, dtype);
   double left = spectrum.total();
   std::size_t rank = 0;
-  while (rank <= spectrum.energies.size() / 2 && left > 1.5 * noise)
+  while (rank <= spectrum.energies.size() / 2 && left > kRoundingLeft * noise)
     left -= spectrum.energies[rank++];
-  if (rank == 0 || left > 1.5 * noise) return 0;
+  if (rank == 0 || left > kRoundingLeft * noise) return 0;
   const double most = rounding_direction(patch, dtype);
   while (rank < spectrum.energies.size() / 2 && spectrum.energies[rank] > 1.1 * most) ++rank;
   return rank;
@@ -248,6 +250,13 @@ Maybe find_low_rank(const Row& pair, const Profile& profile) {
   const std::size_t rank = rank_above(spectrum, patch.value(), coarser(pair.a.dtype, pair.b.dtype));
   if (rank == 0) return std::nullopt;
   return EditFound{Edit::low_rank, fmt::format("rank {}", rank), spectrum.held_by(rank)};
+}
+
+double rounding_share(const Row& pair) {
+  const double relative = precision_of(coarser(pair.a.dtype, pair.b.dtype)).relative;
+  const double rounding = relative * relative * squares_of(pair.comparison.b) / 3;
+  const double change = squares_of_change(pair.comparison);
+  return change > 0 ? kRoundingLeft * rounding / change : 1;
 }
 
 std::size_t rank_of_change(const Row& pair) {

@@ -13,6 +13,7 @@ namespace tensordiff {
 namespace {
 
 constexpr PatchSize kPatch{48, 96};
+constexpr std::size_t kLayersMax = 128;
 // Layers of one model that were not made from each other have cosines of about 0; training moves
 // them by a few per cent, and 4 bits leave 0.99.
 constexpr double kLike = 0.5;
@@ -42,7 +43,7 @@ Layers layers_of(const Catalog& catalog, const std::unordered_map<std::string, V
     layers[tensor.place.layer].push_back(
         {std::move(kind), view == aligned.end() ? tensor.view : view->second});
   }
-  while (layers.size() > kSketchesMax) layers.erase(std::prev(layers.end()));
+  while (layers.size() > kLayersMax) layers.erase(std::prev(layers.end()));
   return layers;
 }
 
@@ -53,81 +54,99 @@ std::vector<LayerSketch> sketches_of(const Layers& layers) {
   for_each_index(order.size(), [&](std::size_t i) {
     sketches[i].name = std::to_string(order[i].first);
     sketches[i].number = order[i].first;
-    for (const Source& source : *order[i].second) {
-      Result<Dense> patch = read_patch(source.view, kPatch);
-      if (!patch.ok()) continue;
-      Dense gram = row_gram(patch.value());
-      sketches[i].shapes[source.kind] = source.view.shape;
-      sketches[i].matrices[source.kind] = {std::move(patch).value(), std::move(gram)};
-    }
+    for (const Source& source : *order[i].second)
+      if (std::optional<MatrixSketch> sketch = sketch_of(source.view))
+        sketches[i].matrices[source.kind] = std::move(*sketch);
   });
   return sketches;
 }
 
-}  // namespace
-
-LayerSketches sketch_layers(const Study& study) {
+Likenesses like_layers(const Study& study) {
   std::unordered_map<std::string, View> aligned_a, aligned_b;
-  std::unordered_map<std::string, std::string> kinds;
+  std::unordered_map<std::string, std::string> kinds;  // They go by the names of A.
   for (const Row* pair : study.weights()) {
     aligned_a.emplace(pair->a.name, pair->views.a);
     aligned_b.emplace(pair->b.name, pair->views.b);
     kinds.emplace(pattern_of(pair->b.name, pair->b.place), pattern_of(pair->a.name, pair->a.place));
   }
-  return {sketches_of(layers_of(study.a(), aligned_a, {})),
-          sketches_of(layers_of(study.b(), aligned_b, kinds))};
+  return likenesses(sketches_of(layers_of(study.a(), aligned_a, {})),
+                    sketches_of(layers_of(study.b(), aligned_b, kinds)));
 }
 
 Likeness likeness(const LayerSketch& a, const LayerSketch& b) {
   Likeness sum;
   for (const auto& [kind, x] : a.matrices) {
-    const auto y = b.matrices.find(kind);
-    if (y == b.matrices.end() || y->second.second.rows != x.second.rows) continue;
-    const auto shape_a = a.shapes.find(kind), shape_b = b.shapes.find(kind);
-    const bool known = shape_a != a.shapes.end() && shape_b != b.shapes.end();
-    if (known && shape_a->second != shape_b->second) continue;
-    if (x.first.values.size() == y->second.first.values.size())
-      sum.cosine += cosine(x.first.values, y->second.first.values);
-    sum.cka += linear_cka(x.second, y->second.second);
+    const auto found = b.matrices.find(kind);
+    if (found == b.matrices.end() || found->second.shape != x.shape) continue;
+    const MatrixSketch& y = found->second;
+    if (x.values.values.size() == y.values.values.size())
+      sum.cosine += std::clamp(dot(x.values.values, y.values.values), -1.0, 1.0);
+    sum.cka += std::clamp(dot(x.gram.values, y.gram.values), 0.0, 1.0);
     sum.count += 1;
   }
   if (sum.count > 0) sum.cosine /= sum.count, sum.cka /= sum.count;
   return sum;
 }
 
+}  // namespace
+
+std::optional<MatrixSketch> sketch_of(const View& view) {
+  Result<Dense> patch = read_patch(view, kPatch);
+  if (!patch.ok()) return std::nullopt;
+  MatrixSketch sketch{view.shape, std::move(patch).value(), {}};
+  make_unit(sketch.values.values);
+  sketch.gram = centred(row_gram(sketch.values));
+  return sketch;
+}
+
+Likenesses likenesses(const std::vector<LayerSketch>& a, const std::vector<LayerSketch>& b) {
+  Likenesses all;
+  for (const LayerSketch& each : a) all.names_a.push_back(each.name), all.a.push_back(each.number);
+  for (const LayerSketch& each : b) all.names_b.push_back(each.name), all.b.push_back(each.number);
+  all.values.resize(a.size() * b.size());
+  for_each_index(all.values.size(), [&](std::size_t i) {
+    all.values[i] = likeness(a[i / b.size()], b[i % b.size()]);
+  });
+  return all;
+}
+
 LayerMap map_layers(const Study& study) {
-  const LayerSketches all = sketch_layers(study);
   LayerMap map;
-  for (const LayerSketch& layer : all.a) map.a.push_back(layer.number);
-  for (const LayerSketch& layer : all.b) map.b.push_back(layer.number);
+  map.like = like_layers(study);
+  const Likenesses& all = map.like;
   map.from.assign(all.b.size(), -1);
-  map.cosines.assign(all.a.size() * all.b.size(), std::numeric_limits<double>::quiet_NaN());
-  for_each_index(all.b.size(), [&](std::size_t b) {
+  for (std::size_t b = 0; b < all.b.size(); ++b) {
     double best = kLike;
     for (std::size_t a = 0; a < all.a.size(); ++a) {
-      const Likeness like = likeness(all.a[a], all.b[b]);
-      if (like.count > 0) map.cosines[a * all.b.size() + b] = like.cosine;
-      double found = like.cosine;
+      double found = all.at(a, b).cosine;
       // Of equal ones, that of its own number.
-      if (all.a[a].number == all.b[b].number) found += 1e-9;
+      if (all.a[a] == all.b[b]) found += 1e-9;
       if (found <= best) continue;
       best = found;
-      map.from[b] = all.a[a].number;
+      map.from[b] = all.a[a];
     }
-  });
-  for (const int64_t number : map.a) {
+  }
+  for (const int64_t number : all.a) {
     const auto uses = std::ranges::count(map.from, number);
     if (uses == 0) map.dropped.push_back(number);
     if (uses > 1) map.repeated.push_back(number);
   }
-  for (std::size_t b = 0; b < map.b.size(); ++b)
-    map.moved |= map.from[b] >= 0 && map.from[b] != map.b[b];
+  for (std::size_t b = 0; b < all.b.size(); ++b)
+    map.moved |= map.from[b] >= 0 && map.from[b] != all.b[b];
   return map;
 }
 
 bool LayerMap::restacked() const {
   const bool any = std::ranges::any_of(from, [](int64_t each) { return each >= 0; });
-  return any && a.size() > 1 && (moved || !repeated.empty() || (!dropped.empty() && a != b));
+  return any && like.a.size() > 1 &&
+         (moved || !repeated.empty() || (!dropped.empty() && like.a != like.b));
+}
+
+std::vector<double> LayerMap::cosines() const {
+  std::vector<double> cosines;
+  for (const Likeness& each : like.values)
+    cosines.push_back(each.count > 0 ? each.cosine : std::numeric_limits<double>::quiet_NaN());
+  return cosines;
 }
 
 std::string LayerMap::text() const {

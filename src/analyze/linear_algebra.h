@@ -36,8 +36,11 @@ Dense gram(const Dense& matrix);
 // M Mᵀ.
 Dense row_gram(const Dense& matrix);
 
+// Mᵀ.
+Dense turned(const Dense& matrix);
+
 // Of a symmetric matrix, largest first: Householder to three diagonals, then implicit QL.
-std::vector<double> eigenvalues(Dense symmetric);
+std::vector<double> eigenvalues(const Dense& symmetric);
 
 // What the squares of the singular values say, largest first.
 struct Spectrum {
@@ -52,6 +55,22 @@ struct Spectrum {
   double held_by(std::size_t count) const;
 };
 Spectrum spectrum_of(const Dense& matrix);
+
+// A matrix over its largest value, whose squares stay within the range of a double, and its
+// row_gram(). What is not finite is 0.
+struct Scaled {
+  Dense matrix, rows;
+  double largest = 0;
+};
+Scaled scaled(Dense matrix);
+Spectrum spectrum_of(const Scaled& scaled);
+
+// The values over their length; zeros stay as they are.
+void make_unit(std::vector<double>& values);
+
+// A Gram matrix without the means of its rows and columns, of unit length: the products of two are
+// their linear_cka(), which for many pairs need not centre each again.
+Dense centred(Dense gram);
 
 // Linear centred kernel alignment of two representations of the same n examples, from their n × n
 // Gram matrices: 1 when one is a rotation and scaling of the other. 0 where either is constant.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analyze/analysis.h"
 #include "analyze/edit.h"
@@ -25,7 +26,7 @@ LowRank rank_of(const Study& study, std::size_t at) {
   if (profile.sampled && (pruned || 2 * profile.rows_changed < profile.rows)) return {};
   LowRank found = low_rank_of(profile.spectrum_change);
   if (found.rank > 0 || !profile.sampled) return found;
-  found.rank = study.higher_ranks().of(*study.weights()[at]);
+  found.rank = study.higher_ranks().of(*study.weights()[at], profile);
   found.energy = found.rank > 0 ? 1 : 0;
   return found;
 }
@@ -73,10 +74,47 @@ void examine(const Study& study, Answer& answer) {
 
 }  // namespace
 
-std::size_t HigherRanks::of(const Row& pair) {
+// Without its terms of one row or one column, Σ over i, k, j, l of d_ij d_kj d_il d_kl is a mean over
+// the sample as over the whole; these terms are scaled to the whole by themselves.
+double directions_of(const Scaled& sample, const Extents& whole) {
+  const Dense& d = sample.matrix;
+  const auto rows = static_cast<double>(d.rows), columns = static_cast<double>(d.columns);
+  if (d.rows < 16 || d.columns < 16 || sample.largest == 0) return 0;
+  std::vector<double> of_rows(d.rows), of_columns(d.columns);
+  double fourth = 0;
+  for (std::size_t i = 0; i < d.rows; ++i) {
+    const auto row = d.row(i);
+    of_rows[i] = sample.rows.row(i)[i];
+    for (std::size_t j = 0; j < d.columns; ++j) {
+      const double square = row[j] * row[j];
+      of_columns[j] += square;
+      fourth += square * square;
+    }
+  }
+  const double rows_squared = dot(of_rows, of_rows), columns_squared = dot(of_columns, of_columns);
+  const double cycles =
+      dot(sample.rows.values, sample.rows.values) - rows_squared - columns_squared + fourth;
+  double all = 0;
+  for (const double each : of_rows) all += each;
+  const double places = rows * (rows - 1) * columns * (columns - 1);
+  // Each in units of (Σσ²)², the square of the mean square times the elements.
+  const double mean = all / (rows * columns);
+  const double of_cycles = cycles / places / (mean * mean);
+  const double of_one_row = rows * rows_squared / (all * all) / static_cast<double>(whole.rows);
+  const double of_one_column =
+      columns * columns_squared / (all * all) / static_cast<double>(whole.columns);
+  // Of independent values, whatever their distribution, the cycles spread by this about 0.
+  const double error = 2 / std::sqrt(places);
+  return 1 / (std::max(0.0, of_cycles) + of_one_row + of_one_column + 4 * error);
+}
+
+std::size_t HigherRanks::of(const Row& pair, const Profile& profile) {
   constexpr std::size_t kKindsMax = 8;
   const Shape& shape = pair.views.a.shape;
   if (shape.size() != 2 || std::min(shape[0], shape[1]) <= kUpdateRankMax) return 0;
+  // A low rank holds this share of the change, or all of it but for what rounding may leave.
+  const double share = std::min(kLowRankEnergy, 1 - rounding_share(pair));
+  if (share > 0 && share * share * profile.directions > kUpdateRankMax) return 0;
   const std::string kind = pattern_of(pair.a.name, pair.a.place);
   const auto known = by_kind_.find(kind);
   if (known != by_kind_.end()) return known->second;

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "analyze/group_sums.h"
 #include "analyze/linear_algebra.h"
 #include "analyze/study.h"
 
@@ -21,6 +22,12 @@ struct LowRank {
 // at least kEnergy of all before it, in the first half of the spectrum. Noise has no cliff there.
 LowRank low_rank_of(const Spectrum& spectrum);
 
+// How many directions a matrix must have for the share that a sample of its rows and columns gives
+// of the fourth powers of its singular values: with P = (Σσ²)² / Σσ⁴, r directions that hold a share
+// q of Σσ² need q² P ≤ r (Cauchy and Schwarz). P is that of the whole matrix of these extents and
+// lowered by four standard errors; 0: the sample does not tell.
+double directions_of(const Scaled& sample, const Extents& whole);
+
 // A sample of twice as many rows and columns tells ranks up to this.
 inline constexpr std::size_t kUpdateRankMax = 160;
 
@@ -29,7 +36,7 @@ inline constexpr std::size_t kUpdateRankMax = 160;
 class HigherRanks {
  public:
   // 0: more than kUpdateRankMax, not low at all, or not looked at.
-  std::size_t of(const Row& pair);
+  std::size_t of(const Row& pair, const Profile& profile);
 
  private:
   std::unordered_map<std::string, std::size_t> by_kind_;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "analyze/group_sums.h"
+#include "analyze/low_rank.h"
 #include "analyze/patch.h"
 #include "base/parallel.h"
 
@@ -54,13 +55,13 @@ void measure_rows(const AlignedPair& views, Profile& profile) {
   profile.row_fitted_sqnr_median = median(std::move(fitted));
 }
 
-uint64_t duplicate_rows(const Dense& patch) {
-  const Dense products = row_gram(patch);
+uint64_t duplicate_rows(const Dense& products) {
   uint64_t duplicates = 0;
-  for (std::size_t i = 0; i < patch.rows; ++i) {
+  for (std::size_t i = 0; i < products.rows; ++i) {
+    const auto row = products.row(i);
     for (std::size_t j = 0; j < i; ++j) {
-      const double lengths = std::sqrt(products.row(i)[i] * products.row(j)[j]);
-      if (lengths == 0 || products.row(i)[j] < kDuplicateCosine * lengths) continue;
+      const double lengths = std::sqrt(row[i] * products.row(j)[j]);
+      if (lengths == 0 || row[j] < kDuplicateCosine * lengths) continue;
       ++duplicates;
       break;
     }
@@ -71,23 +72,28 @@ uint64_t duplicate_rows(const Dense& patch) {
 void measure_patches(const Row& pair, Profile& profile) {
   const View& a = pair.views.a;
   if (profile.rows < 2 || profile.columns < 2) return;
-  const Result<Dense> patch_a = read_patch(a);
-  const Result<Dense> patch_b = read_patch(pair.views.b);
+  Result<Dense> patch_a = read_patch(a);
+  Result<Dense> patch_b = read_patch(pair.views.b);
   if (!patch_a.ok() || !patch_b.ok()) {
     profile.fault = patch_a.ok() ? patch_b.error().message() : patch_a.error().message();
     return;
   }
   profile.sampled = is_sampled(a.shape);
-  profile.spectrum_a = spectrum_of(patch_a.value());
-  profile.rows_a.duplicates = duplicate_rows(patch_a.value());
-  if (!pair.changed()) {
-    profile.spectrum_b = profile.spectrum_a;
-    profile.rows_b.duplicates = profile.rows_a.duplicates;
-    return;
+  const auto measure = [](Dense patch, Spectrum& spectrum, RowFacts& rows) {
+    const Scaled values = scaled(std::move(patch));
+    spectrum = spectrum_of(values);
+    rows.duplicates = duplicate_rows(values.rows);
+  };
+  if (pair.changed()) {
+    const Scaled change = scaled(difference(patch_b.value(), patch_a.value()));
+    profile.spectrum_change = spectrum_of(change);
+    profile.directions = directions_of(change, {profile.rows, profile.columns});
+    measure(std::move(patch_b).value(), profile.spectrum_b, profile.rows_b);
   }
-  profile.spectrum_b = spectrum_of(patch_b.value());
-  profile.rows_b.duplicates = duplicate_rows(patch_b.value());
-  profile.spectrum_change = spectrum_of(difference(patch_b.value(), patch_a.value()));
+  measure(std::move(patch_a).value(), profile.spectrum_a, profile.rows_a);
+  if (pair.changed()) return;
+  profile.spectrum_b = profile.spectrum_a;
+  profile.rows_b.duplicates = profile.rows_a.duplicates;
 }
 
 Levels levels_of(DType dtype, const std::vector<double>& values) {
@@ -104,10 +110,8 @@ void measure_values(const Row& pair, Profile& profile) {
   Result<std::vector<double>> a = read_values(pair.views.a, kDistributionValues);
   Result<std::vector<double>> b = read_values(pair.views.b, kDistributionValues);
   if (!a.ok() || !b.ok()) return;
-  for (std::vector<double>* values : {&a.value(), &b.value()}) {
+  for (std::vector<double>* values : {&a.value(), &b.value()})
     std::erase_if(*values, [](double value) { return !std::isfinite(value); });
-    std::ranges::sort(*values);
-  }
   profile.levels_a = levels_of(pair.views.a.dtype, a.value());
   profile.levels_b = levels_of(pair.views.b.dtype, b.value());
   profile.distribution_values = std::min(a.value().size(), b.value().size());

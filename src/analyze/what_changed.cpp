@@ -155,7 +155,7 @@ void add_restacking(const Study& study, std::vector<EditFound>& edits, Answer& a
   const LayerMap& map = study.layer_map();
   std::map<int64_t, int64_t> from;
   uint64_t moved = 0, all = 0;
-  for (std::size_t i = 0; i < map.b.size(); ++i) from[map.b[i]] = map.from[i];
+  for (std::size_t i = 0; i < map.from.size(); ++i) from[map.like.b[i]] = map.from[i];
   for (const Tensor& tensor : study.b().tensors) {
     if (purpose_of(tensor.name, tensor.view.shape) != Purpose::weight) continue;
     const auto layer = from.find(tensor.place.layer);

@@ -58,18 +58,81 @@ void add_rows(double factor, const double* row, std::size_t count, double* to) {
   for (; i < count; ++i) to[i] += factor * row[i];
 }
 
-void subtract_rows(const TwoRows& rows, std::size_t count, double* from) {
+// A block of `kRows` rows and two vectors of columns. Each sum has a register of its own, and the
+// block enough of them for the processor not to wait for one.
+template <std::size_t kRows>
+HWY_INLINE void multiply_block(const Factors& f, std::size_t row, std::size_t column, double* to,
+                               std::size_t to_step) {
   const Doubles d;
   const std::size_t lanes = hn::Lanes(d);
-  const auto of_v = hn::Set(d, rows.of_v);
-  const auto of_w = hn::Set(d, rows.of_w);
-  std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const auto both =
-        hn::MulAdd(of_v, hn::LoadU(d, rows.v + i), hn::Mul(of_w, hn::LoadU(d, rows.w + i)));
-    hn::StoreU(hn::Sub(hn::LoadU(d, from + i), both), d, from + i);
+  hn::Vec<Doubles> left[kRows], right[kRows];
+  HWY_UNROLL(4)
+  for (std::size_t r = 0; r < kRows; ++r) left[r] = right[r] = hn::Zero(d);
+  const double* x = f.x + row * f.x_step;
+  const double* y = f.y + column;
+  for (std::size_t k = 0; k < f.depth; ++k, y += f.y_step) {
+    const auto y0 = hn::LoadU(d, y), y1 = hn::LoadU(d, y + lanes);
+    HWY_UNROLL(4)
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const auto factor = hn::Set(d, x[r * f.x_step + k]);
+      left[r] = hn::MulAdd(factor, y0, left[r]);
+      right[r] = hn::MulAdd(factor, y1, right[r]);
+    }
   }
-  for (; i < count; ++i) from[i] -= rows.of_v * rows.v[i] + rows.of_w * rows.w[i];
+  HWY_UNROLL(4)
+  for (std::size_t r = 0; r < kRows; ++r) {
+    hn::StoreU(left[r], d, to + (row + r) * to_step + column);
+    hn::StoreU(right[r], d, to + (row + r) * to_step + column + lanes);
+  }
+}
+
+void multiply_rows(const Factors& f, double* to, std::size_t to_step) {
+  const std::size_t width = 2 * hn::Lanes(Doubles());
+  std::size_t column = 0;
+  for (; column + width <= f.columns; column += width) {
+    std::size_t row = 0;
+    for (; row + 4 <= f.rows; row += 4) multiply_block<4>(f, row, column, to, to_step);
+    for (; row < f.rows; ++row) multiply_block<1>(f, row, column, to, to_step);
+  }
+  for (std::size_t row = 0; row < f.rows; ++row)
+    for (std::size_t j = column; j < f.columns; ++j) {
+      double sum = 0;
+      for (std::size_t k = 0; k < f.depth; ++k)
+        sum += f.x[row * f.x_step + k] * f.y[k * f.y_step + j];
+      to[row * to_step + j] = sum;
+    }
+}
+
+// Two rows at once: v, w and the product are then fetched half as often.
+void turn_rows(const Turn& by, const Square& matrix, double* product) {
+  const Doubles d;
+  const std::size_t lanes = hn::Lanes(d), n = matrix.n;
+  for (std::size_t j = 0; j < n; ++j) product[j] = 0;
+  for (std::size_t i = matrix.first; i < n; i += 2) {
+    const std::size_t below = i + 1 < n ? i + 1 : i;
+    const double last = i + 1 < n ? by.next[below] : 0;
+    double* top = matrix.values + i * matrix.step;
+    double* under = matrix.values + below * matrix.step;
+    const auto v0 = hn::Set(d, by.v[i]), w0 = hn::Set(d, by.w[i]), x0 = hn::Set(d, by.next[i]);
+    const auto v1 = hn::Set(d, by.v[below]), w1 = hn::Set(d, by.w[below]), x1 = hn::Set(d, last);
+    std::size_t j = 0;
+    for (; j + lanes <= n; j += lanes) {
+      const auto v = hn::LoadU(d, by.v + j), w = hn::LoadU(d, by.w + j);
+      const auto old = hn::LoadU(d, under + j);
+      const auto a = hn::NegMulAdd(w0, v, hn::NegMulAdd(v0, w, hn::LoadU(d, top + j)));
+      const auto b = hn::NegMulAdd(w1, v, hn::NegMulAdd(v1, w, old));
+      hn::StoreU(b, d, under + j);
+      hn::StoreU(a, d, top + j);
+      hn::StoreU(hn::MulAdd(x0, a, hn::MulAdd(x1, b, hn::LoadU(d, product + j))), d, product + j);
+    }
+    for (; j < n; ++j) {
+      const double b = under[j] - by.v[below] * by.w[j] - by.w[below] * by.v[j];
+      const double a = top[j] - by.v[i] * by.w[j] - by.w[i] * by.v[j];
+      under[j] = b;
+      top[j] = a;
+      product[j] += by.next[i] * a + last * b;
+    }
+  }
 }
 
 }  // namespace HWY_NAMESPACE
@@ -82,7 +145,8 @@ namespace tensordiff::kernels {
 HWY_EXPORT(dot_rows);
 HWY_EXPORT(squares_between);
 HWY_EXPORT(add_rows);
-HWY_EXPORT(subtract_rows);
+HWY_EXPORT(multiply_rows);
+HWY_EXPORT(turn_rows);
 
 double dot(const double* x, const double* y, std::size_t count) {
   return HWY_DYNAMIC_DISPATCH(dot_rows)(x, y, count);
@@ -93,10 +157,31 @@ double squares_apart(const double* x, const double* y, std::size_t count) {
 void add_times(double factor, const double* row, std::size_t count, double* to) {
   HWY_DYNAMIC_DISPATCH(add_rows)(factor, row, count, to);
 }
-void subtract(const TwoRows& rows, std::size_t count, double* from) {
-  HWY_DYNAMIC_DISPATCH(subtract_rows)(rows, count, from);
+void multiply(const Factors& factors, double* to, std::size_t to_step) {
+  HWY_DYNAMIC_DISPATCH(multiply_rows)(factors, to, to_step);
+}
+void turn(const Turn& by, const Square& matrix, double* product) {
+  HWY_DYNAMIC_DISPATCH(turn_rows)(by, matrix, product);
 }
 
+void reference::multiply(const Factors& f, double* to, std::size_t to_step) {
+  for (std::size_t i = 0; i < f.rows; ++i)
+    for (std::size_t j = 0; j < f.columns; ++j) {
+      double sum = 0;
+      for (std::size_t k = 0; k < f.depth; ++k)
+        sum += f.x[i * f.x_step + k] * f.y[k * f.y_step + j];
+      to[i * to_step + j] = sum;
+    }
+}
+void reference::turn(const Turn& by, const Square& matrix, double* product) {
+  for (std::size_t j = 0; j < matrix.n; ++j) product[j] = 0;
+  for (std::size_t i = matrix.first; i < matrix.n; ++i)
+    for (std::size_t j = 0; j < matrix.n; ++j) {
+      double& value = matrix.values[i * matrix.step + j];
+      value -= by.v[i] * by.w[j] + by.w[i] * by.v[j];
+      product[j] += by.next[i] * value;
+    }
+}
 double reference::dot(const double* x, const double* y, std::size_t count) {
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += x[i] * y[i];
@@ -109,9 +194,6 @@ double reference::squares_apart(const double* x, const double* y, std::size_t co
 }
 void reference::add_times(double factor, const double* row, std::size_t count, double* to) {
   for (std::size_t i = 0; i < count; ++i) to[i] += factor * row[i];
-}
-void reference::subtract(const TwoRows& rows, std::size_t count, double* from) {
-  for (std::size_t i = 0; i < count; ++i) from[i] -= rows.of_v * rows.v[i] + rows.of_w * rows.w[i];
 }
 
 }  // namespace tensordiff::kernels

@@ -178,7 +178,7 @@ void judge_one(Run& run, Site& site, const Before& before, bool against_weights)
   if (site.aside) {
     site.verdict = Verdict::precision;
     site.created = false;
-    site.note = "B has another of its tensors under this name; the following steps agree";
+    site.note = aside_note(site);
     return;
   }
   if (is_judged_before(run, site)) return;

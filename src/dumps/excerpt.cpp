@@ -55,11 +55,12 @@ View only(View view, const std::vector<std::vector<Stretch>>& shown) {
   return view;
 }
 
-// The view in another shape: without a batch of one, its features as heads, its last tokens only.
+// The view in another shape: without a batch of one (Megatron has it behind the tokens), its features as heads, its last tokens only.
 std::optional<View> in_shape(View view, Shape shape) {
   const bool one_token = shape.size() == 1;  // Axes of one in front are not told.
   if (one_token) shape.insert(shape.begin(), 1);
   while (view.shape.size() > 2 && view.shape[0] == 1) view = squeezed(std::move(view), 0);
+  if (view.shape.size() > 2 && view.shape[1] == 1) view = squeezed(std::move(view), 1);
   if (view.shape.size() < 2 || shape.size() < 2) return std::nullopt;
   if (view.shape.size() == 2 && shape.size() == 3 && shape[1] > 0 && shape[2] > 0 &&
       view.shape[1] == shape[1] * shape[2])

@@ -81,13 +81,14 @@ extern const Layout transformer_engine;
 extern const Layout flax;
 extern const Layout onnx_values;
 extern const Layout layer_lists;
+extern const Layout module_folders;
 extern const Layout module_hooks;
 
 // The first that recognises a dump reads it.
 inline constexpr const Layout* kAll[] = {
     &forward_hook,  &sglang_dumper,    &tensorrt_llm, &tensorrt_engine,    &msprobe,
     &hidden_states, &transformer_lens, &llama_cpp,    &transformer_engine, &flax,
-    &onnx_values,   &layer_lists,      &module_hooks};
+    &onnx_values,   &module_folders,   &layer_lists,  &module_hooks};
 
 }  // namespace layouts
 

@@ -99,6 +99,16 @@ class Names {
 
   // Takes what tells the output off a path; says which it is, and whether there was anything.
   bool take(std::string_view& path, std::optional<int32_t>& number) const {
+    // What a whole model gives is a dataclass: its first field is the output.
+    constexpr std::string_view kState = ".last_hidden_state";
+    if (path.ends_with(kState)) {
+      const std::string_view model = path.substr(0, path.size() - kState.size());
+      if (!model.empty() && !names_.contains(model)) {
+        path = model;
+        number.reset();
+        return true;
+      }
+    }
     if (says_output_ && take_output_word(path, number)) return true;
     std::string_view shorter = path;
     number = take_output(shorter);

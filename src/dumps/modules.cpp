@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "dumps/grammar.h"
+#include "dumps/summaries.h"
 #include "naming/naming.h"
 #include "tensor/reader.h"
 
@@ -58,7 +59,7 @@ class Modules {
       else if (!is_pair(module))
         plain(module);
       else if (place.step == Role::layer_output)
-        layer(module);
+        layer(module, !has_statistics(catalog_));
       else if (is_norm(place.step))
         norm(module, place);
       else
@@ -153,15 +154,17 @@ class Modules {
     return has(parent) || has(path + ".0") ? path : parent;
   }
 
-  void layer(const Module& module) {
+  // The statistics of a sum do not follow from those of its parts.
+  void layer(const Module& module, bool tells_sum) {
     const Record& hidden = *module.outputs.at(0);
     const Record& residual = *module.outputs.at(1);
-    items_.push_back({std::string(module.path),
-                      {},
-                      {hidden.tensor, residual.tensor},
-                      hidden.pass,
-                      hidden.rank,
-                      residual.order});
+    if (tells_sum)
+      items_.push_back({std::string(module.path),
+                        {},
+                        {hidden.tensor, residual.tensor},
+                        hidden.pass,
+                        hidden.rank,
+                        residual.order});
     // Under names of their own: the numbers of outputs are no numbers of anything else.
     keep(hidden, std::string(module.path) + ".hidden_part", true);
     keep(residual, std::string(module.path) + ".residual_part", true);
@@ -182,7 +185,7 @@ class Modules {
     const int32_t layer = place.step == Role::final_norm ? last_layer_ : place.layer - 1;
     if (layer < 0) return "";
     const std::string before = fmt::format("{}{}", prefix_, layer);
-    if (!has(before)) return before;
+    if (!has(before) || has_statistics(catalog_)) return before;  // Its sum is not told then.
     return place.step == Role::final_norm ? "" : fmt::format("{}{}.resid_pre", prefix_, layer + 1);
   }
 

@@ -99,10 +99,14 @@ std::optional<View> by_tokens(const View& view, const TokenGrid& grid) {
   const bool heads_first = shape.size() == 4 && shape[0] == grid.batch && shape[2] == grid.length &&
                            shape[1] != grid.length && shape[3] != grid.length;
   if (heads_first) source = permuted(view, std::vector<uint64_t>{0, 2, 1, 3});
-  if (source.shape.size() < 3 || source.shape[0] != grid.batch || source.shape[1] != grid.length)
+  // What positions give is the same for all sequences, and stands there once.
+  const bool once = source.shape.size() == 3 && source.shape[0] == 1;
+  if (source.shape.size() < 3 || (source.shape[0] != grid.batch && !once) ||
+      source.shape[1] != grid.length)
     return std::nullopt;
   std::vector<View> rows;
-  for (uint64_t i = 0; i < grid.batch; ++i) rows.push_back(squeezed(narrowed(source, 0, i, 1), 0));
+  for (uint64_t i = 0; i < grid.batch; ++i)
+    rows.push_back(squeezed(narrowed(source, 0, once ? 0 : i, 1), 0));
   return rows.size() == 1 ? std::move(rows[0]) : concatenated(rows, 0);
 }
 

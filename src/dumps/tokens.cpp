@@ -16,7 +16,7 @@ namespace tensordiff {
 namespace {
 
 constexpr uint64_t kFeaturesRead = 64;  // Of an embedding: enough to tell tokens apart.
-constexpr double kSameToken = 0.02;     // Of its size: bf16 rounds by 0.004 at most.
+constexpr double kSameToken = 0.02;     // Of its length: bf16 rounds by 0.004 at most.
 constexpr std::size_t kRunsMax = 100'000;
 
 // What tells the tokens of a side apart, a row for each.
@@ -50,13 +50,20 @@ std::optional<Keys> embeddings_of(const TokenGrid& grid, uint64_t width) {
   return keys;
 }
 
+// Ids are the same or not. Rows of an embedding point the same way: one side may hold them times a
+// number, as Gemma scales what it looks up.
 bool same(std::span<const double> x, std::span<const double> y) {
-  double apart = 0, size = 0;
+  if (x.size() == 1) return x[0] == y[0];
+  double product = 0, size_x = 0, size_y = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    apart += (x[i] - y[i]) * (x[i] - y[i]);
-    size += x[i] * x[i] + y[i] * y[i];
+    product += x[i] * y[i];
+    size_x += x[i] * x[i];
+    size_y += y[i] * y[i];
   }
-  return apart <= kSameToken * kSameToken * size / 2;  // NaN is no token.
+  // Two rows of one length that are so much of it apart have this cosine. NaN is no token.
+  constexpr double kCosine = 1 - kSameToken * kSameToken / 2;
+  return product >= kCosine * std::sqrt(size_x) * std::sqrt(size_y) &&
+         (size_x == 0) == (size_y == 0);
 }
 
 // Rows [a, a + count) of one side are [b, b + count) of the other.

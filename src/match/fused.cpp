@@ -1,6 +1,10 @@
 // Pairs the parts of a tensor in which one side has fused what the other keeps apart: query, key
 // and value, gate and up, all the experts of a layer, all layers. One row for each part.
 
+#include <numeric>
+#include <optional>
+#include <set>
+
 #include "match/matcher.h"
 #include "match/meaning.h"
 #include "tensor/shards.h"
@@ -29,19 +33,36 @@ using ByMeaning = std::map<Meaning, std::size_t>;
 struct Parts {
   std::vector<std::size_t> tensors;
   std::vector<std::string> labels;
+  std::set<std::size_t> sizes_only = {};  // Places of tensors that tell how large a part is.
 };
 
-Parts parts_by_role(const ByMeaning& separate, const Meaning& whole, const Fusion& fusion) {
+// What has the size of a part where the part itself is not there: llama.cpp keeps query and key
+// behind RoPE only, and value beside them.
+std::optional<Role> of_same_size(Role role) {
+  if (role < Role::query || role > Role::value) return std::nullopt;
+  const auto behind = static_cast<std::size_t>(role) - static_cast<std::size_t>(Role::query);
+  return static_cast<Role>(static_cast<std::size_t>(Role::query_final) + behind);
+}
+
+Parts parts_by_role(const ByMeaning& separate, const ByMeaning& all, const Meaning& whole,
+                    const Fusion& fusion) {
   Parts parts;
   for (const auto& [role, label] : fusion.parts) {
     Meaning part = whole;
     part.role = role;
-    const auto found = separate.find(part);
-    if (found == separate.end()) return {};
+    auto found = separate.find(part);
+    if (found == separate.end()) {
+      const std::optional<Role> other = of_same_size(role);
+      if (!other) return {};
+      part.role = *other;
+      found = all.find(part);
+      if (found == all.end()) return {};
+      parts.sizes_only.insert(parts.tensors.size());
+    }
     parts.tensors.push_back(found->second);
     parts.labels.emplace_back(label);
   }
-  return parts;
+  return parts.sizes_only.size() < parts.tensors.size() ? parts : Parts();
 }
 
 // One part for each number that takes the place of "all": of experts or of layers.
@@ -62,7 +83,7 @@ Parts parts_of_experts(const ByMeaning& separate, const Meaning& whole, const Fu
   Parts parts;
   Meaning expert = whole;
   for (expert.expert = 0;; ++expert.expert) {
-    const Parts of_one = parts_by_role(separate, expert, fusion);
+    const Parts of_one = parts_by_role(separate, separate, expert, fusion);
     if (of_one.tensors.empty()) break;
     for (std::size_t i = 0; i < of_one.tensors.size(); ++i) {
       parts.tensors.push_back(of_one.tensors[i]);
@@ -85,7 +106,7 @@ class Fused {
   Fused(const Catalog& whole, const Catalog& separate, bool a_is_whole, Proposal& proposal)
       : whole_(whole), separate_(separate), a_is_whole_(a_is_whole), proposal_(proposal) {}
 
-  void find(const ByMeaning& wholes, const ByMeaning& separate) {
+  void find(const ByMeaning& wholes, const ByMeaning& separate, const ByMeaning& all) {
     constexpr int32_t kAll = Place::kAll;
     for (const auto& [meaning, tensor] : wholes) {
       if (meaning.expert == kAll &&
@@ -95,7 +116,7 @@ class Fused {
         continue;
       for (const Fusion& fusion : fusions()) {
         if (meaning.role != fusion.whole) continue;
-        if (add(tensor, parts_by_role(separate, meaning, fusion))) break;
+        if (add(tensor, parts_by_role(separate, all, meaning, fusion))) break;
         if (meaning.expert == kAll && add(tensor, parts_of_experts(separate, meaning, fusion)))
           break;
       }
@@ -116,6 +137,7 @@ class Fused {
     }
     if (!sharded && sum != whole_.tensors[whole].elements()) return false;
     for (std::size_t i = 0; i < parts.tensors.size(); ++i) {
+      if (parts.sizes_only.contains(i)) continue;
       section.index = i;
       section.label = parts.labels[i];
       Pair pair;
@@ -133,12 +155,18 @@ class Fused {
   Proposal& proposal_;
 };
 
+ByMeaning all_of(std::span<const Place> places) {
+  std::vector<std::size_t> all(places.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return meanings_of(places, all).tensors;
+}
+
 Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
   const ByMeaning a = meanings_of(input.side_a.places, input.free_a).tensors;
   const ByMeaning b = meanings_of(input.side_b.places, input.free_b).tensors;
-  Fused(input.a, input.b, true, proposal).find(a, b);
-  Fused(input.b, input.a, false, proposal).find(b, a);
+  Fused(input.a, input.b, true, proposal).find(a, b, all_of(input.side_b.places));
+  Fused(input.b, input.a, false, proposal).find(b, a, all_of(input.side_a.places));
   return proposal;
 }
 

@@ -226,7 +226,11 @@ class NameReader {
       if (found = find_in_any_form(without, find); found.found) return found;
       place_.parameter = Param::none;
     }
-    while (words.size() > 1 && contains(kInnerWords, words.back())) {
+    // "input_layernorm_output": what a module gives.
+    const auto says_no_more = [&](std::string_view word) {
+      return contains(kInnerWords, word) || (word == "output" && place_.parameter == Param::none);
+    };
+    while (words.size() > 1 && says_no_more(words.back())) {
       words.pop_back();
       if (found = (this->*find)(words); found.found) return found;
     }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "diagnose/fit.h"
 #include "diagnose/graph/module_tree.h"
 #include "diagnose/limits.h"
 #include "diagnose/noise.h"
@@ -25,6 +26,8 @@ constexpr Format kFormats[] = {{"TF32", 0x1p-11}, {"bf16", 0x1p-8}};
 // less, those that cancel more: by up to the root of how many there are, of which 8 is a usual one.
 constexpr double kOfProduct = 0.6;
 constexpr double kSpread = 8;
+// Of a token, for its error to be that of all tokens: the root of 1/16 is a quarter.
+constexpr uint64_t kFeaturesMin = 16;
 // Of the steps that are off: the first, and the three projections that read one norm.
 constexpr std::size_t kLooksMax = 4;
 // Products that are computed again: one of them may hold a mistake. Of so many that are tried.
@@ -66,6 +69,22 @@ bool multiply_alike(const Site& site, const Site& off) {
          (is_projection(site.role) || (!word.empty() && word == last_word_of(site)));
 }
 
+// Whether some token is exact: products that round do so in each. What only positions change leaves
+// the first token as it is.
+bool has_exact_token(const Run& run, const Site& site, double least) {
+  const Result<Matrix> a = read_matrix(site.views.a, run.extent);
+  const Result<Matrix> b = read_matrix(site.views.b, run.extent);
+  if (!a.ok() || !b.ok() || !same_form(a.value(), b.value()) ||
+      a.value().features < kFeaturesMin)
+    return false;
+  for (uint64_t row = 0; row < a.value().rows(); ++row) {
+    const auto of_a = a.value().row(row);
+    const double size = norm(of_a);  // What is empty was not multiplied.
+    if (size > 0 && distance(of_a, b.value().row(row)) < least * size) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool may_multiply(const Site& site) {
@@ -98,6 +117,7 @@ double shared_rounding(const Run& run, const ModuleTree& tree, const Site& off) 
     return 0;
   const Format* format = format_of(off.error);
   if (!format || !unlike_noise(off, run.extent, kSpread * format->roundoff).empty()) return 0;
+  if (has_exact_token(run, off, least_error(*format))) return 0;
   // One that is exact shows that products are, whatever it may have read.
   const double exact = least_error(*format);
   bool shared = false;
@@ -159,7 +179,7 @@ std::string_view rounds_alone_like(const Run& run, const Site& site) {
                      may_multiply(site);
   const Format* format = shows ? format_of(site.error) : nullptr;
   if (!format || !unlike_noise(site, run.extent, kSpread * format->roundoff).empty()) return "";
-  return format->name;
+  return has_exact_token(run, site, least_error(*format)) ? "" : format->name;
 }
 
 double coarse_products(const Run& run) {

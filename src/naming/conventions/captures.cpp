@@ -22,7 +22,7 @@ constexpr RoleRow kInLayer[] = {
      "o attn.o.proj attn.projection self.attn.proj attention.o attention.o.proj "
      "attention.out.proj attention.proj self.attention.o"},
     {Role::attention, "attn.block"},
-    {Role::middle, "post.attn post.attn.resid attn.resid"},
+    {Role::middle, "post.attn post.attn.resid attn.resid after.attn after.attention"},
     {Role::cross_query, "cross.attn.# cross.attention.@ crossattention.self.# cross.attn.@.proj"},
     {Role::cross_output,
      "cross.attention.out cross.attn.out.proj crossattention.output.dense cross.attn.o.proj"},

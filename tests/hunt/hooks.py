@@ -5,13 +5,14 @@
     python3 tests/hunt/hooks.py --score FOLDER [--weights] [--tally FILE]  scores, without torch
 
 Needs torch, transformers and timm, which the project itself does not: run it in an environment that
-has them. architectures.py and more_architectures.py have the models. A is a plain run in float32,
-captured by a forward hook on every module: one entry for each module, where it was called first,
-with what it gave last. B is another run of the same model with one mistake, in float64 (another
-order of rounding), in bfloat16 or with products in TF32; or a clean one in each of these. Where a
-mistake shows first is not told by whoever wrote it, but measured: it is the first module, in order
-of finishing, whose output changes when the same run is made with and without it, of what the dump
-holds. `--trained STEPS` trains each model first, on a GPU where there is one (training.py).
+has them. architectures.py, more_architectures.py and late_architectures.py have the models. A is a
+plain run in float32, captured by a forward hook on every module: one entry for each module, where
+it was called first, with what it gave last. B is another run of the same model with one mistake, in
+float64 (another order of rounding), in bfloat16 or with products in TF32; or a clean one in each of
+these. Where a mistake shows first is not told by whoever wrote it, but measured: it is the first
+module, in order of finishing, whose output changes when the same run is made with and without it,
+of what the dump holds. `--trained STEPS` trains each model first, on a GPU where there is one
+(training.py).
 `--tally FILE` adds a line for each finding that was told, and whether it is right, for
 calibrate.py.
 """
@@ -149,11 +150,12 @@ def main():
         print("all          ", dict(total_of(folders, options.weights, options.tally)))
         return
     import architectures
+    import late_architectures
     import more_architectures
     import planting
     import sealed
-    families = sealed.SEALED if options.sealed else {
-        **architectures.FAMILIES, **more_architectures.FAMILIES}
+    families = {**sealed.SEALED, **late_architectures.SEALED} if options.sealed else {
+        **architectures.FAMILIES, **more_architectures.FAMILIES, **late_architectures.FAMILIES}
     everything = collections.Counter()
     for family in options.family or families:
         with tempfile.TemporaryDirectory() as made:

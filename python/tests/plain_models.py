@@ -57,7 +57,8 @@ class LlamaAttention(nn.Module):
         k = k.repeat_interleave(self.heads // self.groups, 1)
         v = v.repeat_interleave(self.heads // self.groups, 1)
         scores = q @ k.transpose(-1, -2) * self.width ** -0.5
-        scores = scores + torch.full(scores.shape[-2:], float("-inf")).triu(1)
+        shape = scores.shape[-2:]
+        scores = scores + torch.full(shape, float("-inf"), dtype=scores.dtype).triu(1)
         return self.wo(_join(scores.softmax(-1) @ v))
 
     def rotate(self, x: Any, cos: Any, sin: Any) -> Any:
@@ -94,8 +95,8 @@ class PlainLlama(nn.Module):
 
     def forward(self, input_ids: Any) -> Any:
         angles = torch.arange(input_ids.shape[1])[:, None] * self.frequencies
-        cos, sin = angles.cos(), angles.sin()
         x = self.tok(input_ids)
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         for block in self.blocks:
             x = block(x, cos, sin)
         return self.out(self.norm_f(x))

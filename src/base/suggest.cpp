@@ -21,8 +21,8 @@ std::string plain(std::string_view word) {
   return out;
 }
 
-// How many letters have to be put in, taken out, replaced or exchanged with the next one to make one
-// of the other.
+// How many letters have to be put in, taken out, replaced or exchanged with the next one to make
+// one of the other.
 std::size_t edits_between(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);

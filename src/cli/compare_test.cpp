@@ -52,7 +52,8 @@ TEST(OneComparison, RefusesInputsThatMakeNoSense) {
   EXPECT_EQ(fault({"m-1-of-2.pt", "m-2-of-2.pt"}),
             "these 2 files are shards of one model; pass its folder or its index instead");
   EXPECT_EQ(fault({"a/m-1-of-2.pt", "a/m-2-of-2.pt", "b/m-1-of-2.pt", "b/m-2-of-2.pt"}),
-            "4 of these files are shards of 2 models; pass the folder or the index of each instead");
+            "4 of these files are shards of 2 models; "
+            "pass the folder or the index of each instead");
   EXPECT_EQ(fault({"a/m-1-of-2.pt", "a/m-2-of-2.pt", "b"}),
             "2 of these files are shards of 1 model; pass its folder or its index instead");
   EXPECT_EQ(fault({}), "needs two inputs, has none");

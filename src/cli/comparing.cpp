@@ -119,8 +119,9 @@ bool are_shards(const std::vector<std::string>& inputs) {
 // What a glob made of one model or of two; empty where that is not what happened.
 std::string shards_text(const std::vector<std::string>& inputs) {
   if (are_shards(inputs))
-    return fmt::format("these {} files are shards of one model; pass its folder or its index instead",
-                       inputs.size());
+    return fmt::format(
+        "these {} files are shards of one model; pass its folder or its index instead",
+        inputs.size());
   std::map<std::string, std::size_t> models;
   if (inputs.size() > 2)
     for (const std::string& input : inputs)
@@ -151,7 +152,8 @@ Result<void> check_inputs(const Settings& settings, const std::vector<std::strin
   if (!settings.single)
     if (const std::string said = shards_text(inputs); !said.empty()) return Error("{}", said);
   if (!settings.single && inputs.size() != 2)
-    return Error("needs two inputs, has {}", inputs.empty() ? "none" : fmt::format("{}", inputs.size()));
+    return Error("needs two inputs, has {}",
+                 inputs.empty() ? "none" : std::to_string(inputs.size()));
   for (const std::string& input : inputs)
     if (const std::string meant = nearest_file(input); !meant.empty())
       return Error("no file named '{}'; did you mean '{}'?", printable(input), printable(meant));

@@ -60,7 +60,7 @@ TEST(AnswerText, KeepsTheConfidenceAtTheEdgeWhereACauseTakesMoreLines) {
                                    "A's [7, 6, 5, 4, 3, 2, 1, 0]")};
   const std::string text = answer(report);
   EXPECT_NE(text.find("\ncause      8 blocks along the features are in another order: B has A's"
-                      " [7,     98 %\n"
+                      " [7,  98 %\n"
                       "           6, 5, 4, 3, 2, 1, 0]\n"),
             std::string::npos)
       << text;

@@ -122,40 +122,35 @@ void add_slice(const Report& report, std::size_t pair, doc::Document& document) 
   document.blocks.emplace_back(std::move(table));
 }
 
-// Of weights, none of which comes first.
-void add_largest_change(const Report& report, doc::Document& document, std::set<std::size_t>& told) {
-  const PairRow* largest = largest_change(report);
-  if (!largest) return;
-  std::string body = cause_at(report, largest->index);
-  if (!body.empty()) body += ".";
-  document.blocks.emplace_back(
-      doc::Callout{Look::bad, changes_text(report), std::move(body), evidence(report, *largest)});
-  add_slice(report, largest->index, document);
-  told.insert(largest->index);
+// One divergence: its cause, what else is to be said of it, and values to check.
+void tell(const Report& report, const PairRow& row, doc::Callout callout, doc::Document& document) {
+  std::string cause = cause_at(report, row.index);
+  if (!cause.empty()) cause += callout.body.empty() ? "." : ". ";
+  callout.body = cause + callout.body;
+  callout.facts = evidence(report, row);
+  document.blocks.emplace_back(std::move(callout));
+  add_slice(report, row.index, document);
 }
 
 void add_divergences(const Report& report, doc::Document& document) {
   if (!report.first_divergence && report.findings.empty()) return;
   document.blocks.emplace_back(doc::Heading{report.steps ? "First divergence" : "Changes"});
   std::set<std::size_t> told;
-  if (!report.steps) add_largest_change(report, document, told);
+  // Of weights none comes first.
+  if (const PairRow* largest = report.steps ? nullptr : largest_change(report)) {
+    tell(report, *largest, {Look::bad, changes_text(report), "", {}}, document);
+    told.insert(largest->index);
+  }
   if (const auto& first = report.first_divergence; first && report.steps) {
     const PairRow& row = report.pairs[first->pair];
-    std::string body = cause_at(report, first->pair);
-    if (!body.empty()) body += ". ";
-    if (!first->explanation.empty()) body += capitalised(first->explanation) + ".";
-    document.blocks.emplace_back(doc::Callout{Look::bad, "Diverges " + place_of(row),
-                                              std::move(body), evidence(report, row)});
-    add_slice(report, first->pair, document);
+    const std::string why =
+        first->explanation.empty() ? "" : capitalised(first->explanation) + ".";
+    tell(report, row, {Look::bad, "Diverges " + place_of(row), why, {}}, document);
     told.insert(first->pair);
   }
   for (const Divergence& next : report.next_divergences) {
     const PairRow& row = report.pairs[next.pair];
-    std::string body = cause_at(report, next.pair);
-    if (!body.empty()) body += ".";
-    document.blocks.emplace_back(
-        doc::Callout{Look::close, "Then " + place_of(row), std::move(body), evidence(report, row)});
-    add_slice(report, next.pair, document);
+    tell(report, row, {Look::close, "Then " + place_of(row), "", {}}, document);
     told.insert(next.pair);
   }
   doc::Table rest{{{"pair"}, {"code"}, {"finding"}, {"confidence", true}}, {}};

@@ -90,6 +90,20 @@ TEST(CompareDocument, IsShortForAReviewer) {
              {"what changed\n", "what to look at\n", "Type f32 → bf16 in 5 tensors."});
 }
 
+TEST(CompareDocument, NamesTheLargestChangeOfWeightsWhereNoneComesFirst) {
+  Report report = sample_report();
+  report.steps = false;
+  report.summary.different = 2;
+  for (const std::size_t changed : {1, 3}) {
+    report.pairs[changed].comparison.status = Status::different;
+    report.pairs[changed].comparison.diff.rel_l2 = static_cast<double>(changed);
+  }
+  const std::string text = renderers::markdown.render(report, {});
+  EXPECT_EQ(text.find("Diverges"), std::string::npos);
+  EXPECT_NE(text.find("## Changes"), std::string::npos) << text;
+  EXPECT_NE(text.find("largest change: "), std::string::npos) << text;
+}
+
 TEST(CompareDocument, MapsLayersAndStages) {
   Report report;
   for (std::size_t i = 0; i < 4; ++i) {

@@ -103,7 +103,9 @@ struct Both {
 
   explicit Both(std::string_view name, std::size_t arrow)
       : a(name.substr(0, arrow)), b(name.substr(arrow + kArrow.size())) {
-    const auto start = [](std::string_view each) { return each.substr(0, each.find_first_of("._/")); };
+    const auto start = [](std::string_view each) {
+      return each.substr(0, each.find_first_of("._/"));
+    };
     starts_alike = start(name) == start(name.substr(arrow + kArrow.size()));
     if (a.numbers() == b.numbers()) b.hide_numbers();
     if (a.is_parameter() && a.last() == b.last()) a.hide_last();

@@ -42,7 +42,7 @@ TEST(ShortName, WritesWhatBothNamesHaveOnce) {
       "…1.…gate_proj → …proj[gate]");
   // Layers at the start stay where they differ.
   EXPECT_EQ(shorten_name("1_post_attn_pre_resid → 3_post_attn_pre_resid", 32),
-            "1_post_at…_pre_resid → 3_po…esid");
+            "1_post_attn_pre_resid → 3_p…esid");
   for (std::size_t width = 3; width < 80; ++width)
     EXPECT_LE(columns(shorten_name(pair, width)), width);
 }

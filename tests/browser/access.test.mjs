@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { axe, BUGGY, browse, finished, REFERENCE, serve } from './helper.mjs';
 
-for (const size of [[1440, 900], [1024, 768]]) {
+for (const size of [[1440, 900], [1024, 768], [800, 900]]) {
   for (const theme of ['light', 'dark']) {
     test(`axe finds nothing at ${size.join('×')}, ${theme}`, async (t) => {
       const { url } = await serve(t);

@@ -31,6 +31,8 @@ test('pairings are imported; those that do not fit any more are named and left o
   await importFile(file('bad.json', [{ a: 'left', b: 'gone' }]));
   await page.locator('.banner', { hasText: '1 pairing no longer fits: left ↔ gone' }).waitFor();
   await page.getByRole('button', { name: 'Dismiss' }).click();
+  await importFile(file('one.json', [{ a: 'left', b: 'south' }]));
+  await page.locator('.banner', { hasText: '1 pairing imported' }).waitFor();
   await importFile(file('good.json', [{ a: 'left', b: 'south' }, { a: 'right', b: 'north' }]));
   await page.locator('.banner', { hasText: '2 pairings imported' }).waitFor();
   await page.locator('.stat', { hasText: '2 saved pairings' }).waitFor();

@@ -133,6 +133,10 @@ test('a menu for a row and for an element, also by keyboard', async (t) => {
   await page.locator('.vt td[data-side=a]').first().click({ button: 'right' });
   await menu.getByRole('menuitem', { name: 'Copy the index' }).click();
   assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^\d+, \d+$/);
+  await page.locator('[data-heat=d]').click({ button: 'right' });
+  await menu.getByRole('menuitem', { name: 'Copy the index' }).waitFor();
+  await page.keyboard.press('Escape');
+  await menu.waitFor({ state: 'detached' });
   await page.locator('.rows').focus();
   await page.keyboard.press('Shift+F10');
   await menu.waitFor();

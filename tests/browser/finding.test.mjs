@@ -32,6 +32,20 @@ export function twoBugs(t) {
   return sides.map((tensors, i) => safetensors(path.join(here, `${'ab'[i]}.safetensors`), tensors));
 }
 
+/** How dark the map of |Δ| is, from 0 to 1: at most so much, if a limit is given. */
+const darkOf = (limit) => {
+  const canvas = document.querySelector('[data-heat=d] canvas');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let sum = 0;
+  for (let i = 0; i < data.length; i += 4) sum += 255 - data[i + 2];
+  const dark = (4 * sum) / (255 * data.length);
+  return limit === undefined ? dark : dark <= limit;
+};
+const inkOf = async (page) => {
+  await page.waitForFunction(() => document.querySelector('[data-heat=d] canvas')?.dataset.level !== undefined);
+  return page.evaluate(darkOf);
+};
+
 const number = (text) => Number(text.replace(/,/g, '').match(/-?[\d.]+(?:e-?\d+)?/)[0]);
 
 test('the cause is the headline, with its confidence, what it leaves, and values to check', async (t) => {
@@ -40,6 +54,8 @@ test('the cause is the headline, with its confidence, what it leaves, and values
   await finished(page);
   const verdict = page.locator('.verdict');
   assert.match(await verdict.innerText(), /Diverges in layer 1[\s\S]*B = 0\.125 × A[\s\S]*\d+ % sure/);
+  // Close is not called equal, and the counts agree with the sentence.
+  assert.match(await verdict.innerText(), /all 20 pairs before it are within tolerance[\s\S]*6\s*match\s*18\s*close\s*15\s*different/);
   assert.match(await verdict.innerText(), /relative error 0\.875 → 1\.07e-7 with this cause undone/);
   const finding = page.locator('.finding');
   assert.match(await finding.innerText(), /B = 0\.125 × A[\s\S]*\d+ % sure[\s\S]*0\.875 → 1\.07e-7/);
@@ -68,12 +84,15 @@ test('a finding is applied: |Δ|, values and metrics are those of T(A), and the 
   // The culprit opens with the news of it, which may come after the verdict is drawn.
   await page.waitForFunction(() => document.querySelector('.det h2')?.textContent.includes('1_post_attn'));
   const before = number(await metric(page, 'max |Δ|'));
+  const ink = await inkOf(page);
   await page.getByRole('button', { name: 'Apply this finding' }).click();
   await page.getByRole('button', { name: 'Applied: T(A) in place of A', pressed: true }).waitFor();
   await page.waitForFunction(() => document.querySelector('.map-a .ab')?.textContent === 'T(A)');
   const after = number(await metric(page, 'max |Δ|'));
   assert.ok(after < 1e-5 * before, `${before} → ${after}`);
   assert.match(await metric(page, 'beyond tolerance'), /^0(\.0+)? %/);
+  // What the finding explains is no longer dark in the map of |Δ|.
+  await page.waitForFunction(darkOf, ink / 4);
   await page.waitForFunction(() => {
     const of = (side) => Number(document.querySelector(`.vt td.cur[data-side=${side}]`)?.textContent.split(' ')[0].replace('−', '-'));
     return Math.abs(of('a') - of('b')) <= 1e-2 * Math.abs(of('b'));
@@ -91,6 +110,21 @@ test('a finding is applied: |Δ|, values and metrics are those of T(A), and the 
   await page.waitForFunction(() => !new URLSearchParams(location.hash.slice(1)).has('f'));
 });
 
+test('the chart is as high as the panel beside it, however many lines that takes', async (t) => {
+  const { url } = await serve(t, twoBugs(t));
+  const page = await browse(t, url);
+  await finished(page);
+  await page.locator('.also').waitFor();
+  const heights = () => page.evaluate(() =>
+    ['.over', '.chart .plot', '.chart .plot .uplot'].map((each) => document.querySelector(each).getBoundingClientRect().height));
+  await page.waitForFunction(() => {
+    const height = (each) => document.querySelector(each)?.getBoundingClientRect().height ?? 0;
+    return height('.chart .plot .uplot') > height('.over') - 24;
+  }, null, { timeout: 10_000 }).catch(() => {});
+  const [panel, plot, drawn] = await heights();
+  assert.ok(plot > panel - 16 && drawn > panel - 24, `${plot} and ${drawn} of ${panel}`);
+});
+
 test('all divergences have a flag and a line; the export tells the same', async (t) => {
   const [a, b] = twoBugs(t);
   const wanted = report(a, b);
@@ -105,6 +139,8 @@ test('all divergences have a flag and a line; the export tells the same', async 
   await list.waitFor();
   await axe(page, 'divergences', 'dialog');
   assert.match(await list.innerText(), /layer 1, post_mlp[\s\S]*B = 1\.01 × A[\s\S]*layer 3, post_attn[\s\S]*B = 0\.125 × A/);
+  for (const said of await list.locator('li .t2').allInnerTexts())
+    assert.equal(said.match(/relative error/g).length, 1, said);
   await list.getByRole('button', { name: 'layer 3, post_attn' }).click();
   await page.waitForFunction(() => document.querySelector('.det h2').textContent.includes('3_post_attn'));
   // The tree shows the row, and its flag.

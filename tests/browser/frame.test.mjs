@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { axe, BUGGY, browse, finished, folder, metric, REFERENCE, safetensors, serve } from './helper.mjs';
+import { axe, BUGGY, browse, data, finished, folder, metric, REFERENCE, safetensors, serve } from './helper.mjs';
 
 const hash = (page, key) => page.evaluate((name) => new URLSearchParams(location.hash.slice(1)).get(name), key);
 
@@ -147,7 +147,8 @@ test('a scalar has no heat map; a row that B does not have is said', async (t) =
   assert.match(await page.locator('.vt td.gone').first().textContent(), /not in [AB]/);
 });
 
-test('a fused tensor shows which part is which', async (t) => {
+for (const fusedSide of ['A', 'B'])
+test(`a fused tensor of ${fusedSide} shows which part is which, and its values`, async (t) => {
   const line = (seed, n) => Array.from({ length: n }, (_, i) => Math.sin(seed * 1000 + i * i));
   const [q, k, v] = [1, 2, 3].map((seed) => line(seed, 64));
   const names = (layer, part) => `model.layers.${layer}.self_attn.${part}.weight`;
@@ -160,7 +161,7 @@ test('a fused tensor shows which part is which', async (t) => {
     split[names(layer, 'v_proj')] = [[8, 8], move(v)];
     fused[names(layer, 'qkv_proj')] = [[24, 8], [...move(q), ...move(k), ...move(v)]];
   }
-  const [a, b] = sides(t, split, fused);
+  const [a, b] = fusedSide === 'B' ? sides(t, split, fused) : sides(t, fused, split);
   const { url } = await serve(t, [a, b]);
   const page = await browse(t, url);
   await finished(page);
@@ -168,12 +169,29 @@ test('a fused tensor shows which part is which', async (t) => {
   await page.keyboard.type('0.self_attn.k_proj');
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => document.querySelector('.det h2')?.textContent.includes('k_proj'));
+  const shown = () => page.locator('.vt td.cur').allInnerTexts();
+  await page.waitForFunction(() => document.querySelectorAll('.vt td.cur').length === 2);
+  assert.equal(...(await shown()));
+  await page.locator('.maps canvas').first().waitFor();
   const map = page.getByRole('region', { name: 'What is part of what' });
   await map.locator('.part.on', { hasText: 'k_proj' }).waitFor();
   assert.deepEqual(await map.locator('.part').allInnerTexts(), ['q_proj.weight', 'k_proj.weight', 'v_proj.weight']);
   assert.equal(await map.locator('.part.on').innerText(), 'k_proj.weight');
   await map.locator('.part').nth(2).click();
   await page.waitForFunction(() => document.querySelector('.det h2')?.textContent.includes('v_proj'));
+});
+
+test('a tensor on several ranks shows which part is of which rank', async (t) => {
+  const { url } = await serve(t, [data('tests/data/howto/llama_hooks.pt'), data('tests/data/howto/tp2_missing_reduce')]);
+  const page = await browse(t, url);
+  await finished(page);
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('1.self_attn.q_proj');
+  await page.keyboard.press('Enter');
+  const map = page.getByRole('region', { name: 'What is part of what' });
+  await map.locator('.part').nth(1).waitFor();
+  assert.deepEqual(await map.locator('.part').allInnerTexts(), ['rank 0', 'rank 1']);
+  await page.locator('.step', { hasText: /^concat axis \d of 2 ranks$/ }).waitFor();
 });
 
 /** The Python that the page copies for the open pair, run: max |Δ| as it prints it, and as the page does. */

@@ -38,6 +38,23 @@ test('filters by word, regex, size of difference, type and shape', async (t) => 
   assert.equal(await shown(page), wanted.summary.different);
 });
 
+test('a long name keeps its last part', async (t) => {
+  const here = folder(t);
+  const stem = (layer) => `decoder.layers.${layer}.self_attention.a_long_name_of_a_submodule.query_key_value_projection`;
+  const values = Array.from({ length: 4 }, (_, i) => i);
+  const tensors = Object.fromEntries([0, 1].flatMap((layer) =>
+    ['weight', 'lora_A'].map((last) => [`${stem(layer)}.${last}`, [[4], values]])));
+  const file = (name) => safetensors(path.join(here, name), tensors);
+  const { url } = await serve(t, [file('a.safetensors'), file('b.safetensors')]);
+  const page = await browse(t, url);
+  await finished(page);
+  const ends = page.locator('.prow .nm .last');
+  assert.deepEqual(await ends.allInnerTexts(), ['.weight', '.lora_A', '.weight', '.lora_A']);
+  const cell = await page.locator('.prow .nm').first().boundingBox();
+  const end = await ends.first().boundingBox();
+  assert.ok(end.width > 20 && end.x + end.width <= cell.x + cell.width + 1, 'the last part is inside its cell');
+});
+
 test('groups and sorts', async (t) => {
   const { page } = await openDemo(t);
   await page.getByLabel('Group by').selectOption('none');

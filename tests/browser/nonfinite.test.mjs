@@ -35,6 +35,7 @@ test('a NaN on one side is the worst, counted, sorted first and gone to', async 
   assert.match(await metric(page, 'NaN, Inf in A'), /^1, 1\s*· 1, 1$/);
   assert.match(await page.locator('.finding').innerText(),
     /NaN\/Inf mismatch at 3 elements: A has 1 NaN and 1 Inf, B has 1 NaN and 1 Inf/);
+  assert.doesNotMatch(await page.locator('.finding').innerText(), /relative error/, 'of the rest, which explains nothing');
   await page.keyboard.press('m');
   await at(page, '0,2');
   for (const column of ['max |Δ| / tol', 'cosine']) {

@@ -13,6 +13,7 @@ import * as marks from './marks';
 import { axis, Plot } from './Plot';
 
 const HELP = 'Arrow keys walk, Enter opens.';
+const sizeText = (pairs: number) => `Error over layers, ${counted(pairs, 'pair')}`;
 
 const METRICS = [
   ['ratio', 'max |Δ| / tol'],
@@ -215,7 +216,7 @@ export function ErrorChart() {
     <div class="chart">
       <Head metric={metric} />
       <Plot
-        label={`Error over layers, ${counted(points.value.length, 'pair')}, ${flags} flagged. ${HELP}`}
+        label={`${sizeText(points.value.length)}, ${flags} flagged. ${HELP}`}
         data={data}
         watch={`${metric.value} ${flag} ${pennants.join()} ${state.store.value.rev}`}
         options={(width, height) => optionsOf(drawing, width, height)}

@@ -74,7 +74,7 @@ export function Palette() {
   const query = useSignal('');
   const chosen = useSignal(0);
   const store = state.store.value;
-  const typed = useMemo(() => new Typed(store.n, (row) => store.name(row)), [store]);
+  const typed = useMemo(() => new Typed(store.n, (row) => store.haystack(row)), [store]);
   const entries = useMemo(() => entriesFor(query.value, typed), [query.value, typed]);
   const at = Math.min(chosen.value, entries.length - 1);
   const run = (entry: Entry | undefined) => {

@@ -12,6 +12,11 @@ test('starts of words and runs count more', () => {
   expect(best(names, (name) => name, 'que', 9)[0]).toBe('1_query');
 });
 
+test('what is named so comes before what has the letters', () => {
+  const names = ['0.qkv_proj[q]\n0.q_proj', '0.qkv_proj[k]\n0.k_proj', '0.qkv_proj[v]\n0.v_proj'];
+  expect(best(names, (name) => name, '0.k_proj', 1)).toEqual([names[1]]);
+});
+
 test('no query gives the first ones', () => {
   expect(best(['a', 'b', 'c'], (name) => name, '', 2)).toEqual(['a', 'b']);
 });

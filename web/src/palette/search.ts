@@ -34,7 +34,9 @@ function points(hay: string, query: string): number | null {
     total += run + (startsWord ? 3 : 0) - Math.min(3, (found - at) / 8);
     at = found + 1;
   }
-  return total - hay.length / 100;
+  // One run of all letters counts as such wherever it stands, also behind a first one of some.
+  const whole = hay.includes(query) ? (query.length * (query.length + 1)) / 2 : 0;
+  return total + whole - hay.length / 100;
 }
 
 export const score = (text: string, query: string): number | null =>

@@ -242,9 +242,10 @@ export async function importPairings(text: string) {
     const stale = error instanceof ApiError ? error.problem.stale : undefined;
     if (!stale) return failed(error);
     const first = stale[0] ? `: ${stale[0].a} ↔ ${stale[0].b}, ${stale[0].why}` : '';
+    const fits = stale.length === 1 ? 'fits' : 'fit';
     state.notify(
       {
-        text: `${counted(stale.length, 'pairing')} no longer ${stale.length === 1 ? 'fits' : 'fit'}${first}`,
+        text: `${counted(stale.length, 'pairing')} no longer ${fits}${first}`,
         bad: true,
       },
       15_000,

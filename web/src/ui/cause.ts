@@ -20,7 +20,7 @@ export function residualText({ code, residualBefore, residualAfter }: Finding): 
 
 const ERROR = /relative error [^;→]*/;
 
-/** Why it is a divergence, and what its cause leaves of it: an error that both have is said once. */
+/** Why it diverges, and what its cause leaves of that: an error that both have is said once. */
 export function evidenceText(divergence: Divergence, cause: Finding | undefined): string {
   const residual = cause ? residualText(cause) : '';
   const said = divergence.explanation;

@@ -41,8 +41,8 @@ function before(store: PairStore, row: number): { all: number; close: number; ba
 function beforeText(store: PairStore, row: number): string {
   const { all, close, bad } = before(store, row);
   if (all === 0) return 'the first pair of all';
-  if (bad > 0)
-    return `${count(bad)} of ${pairs(all)} before it ${bad === 1 ? 'exceeds' : 'exceed'} the tolerance`;
+  const exceed = bad === 1 ? 'exceeds' : 'exceed';
+  if (bad > 0) return `${count(bad)} of ${pairs(all)} before it ${exceed} the tolerance`;
   const how = close === 0 ? 'equal' : 'within tolerance';
   return all === 1
     ? `the pair before it is ${how}`

@@ -24,7 +24,7 @@ LowRank low_rank_of(const Spectrum& spectrum);
 
 // How many directions a matrix has at least, for what a sample of its rows and columns tells of the
 // fourth powers of its singular values. With P = (Σσ²)² / Σσ⁴, r directions that hold a share q of
-// Σσ² need q² P ≤ r (Cauchy and Schwarz). This is the P of the whole matrix, lowered by four standard
+// Σσ² need q² P ≤ r (Cauchy and Schwarz). This is P of the whole matrix, lowered by four standard
 // errors; 0: the sample does not tell.
 double directions_of(const Scaled& sample, const Extents& whole);
 

@@ -237,8 +237,11 @@ Scaled scaled(Dense matrix) {
     if (!std::isfinite(value)) value = 0;
     result.largest = std::max(result.largest, std::abs(value));
   }
+  // A power of two leaves the digits as they are.
   if (result.largest > 0)
-    for (double& value : matrix.values) value /= result.largest;
+    result.unit = std::ldexp(1.0, std::max(-1000, std::ilogb(result.largest)));
+  const double inverse = 1 / result.unit;
+  for (double& value : matrix.values) value *= inverse;
   result.rows = row_gram(matrix);
   result.matrix = std::move(matrix);
   return result;
@@ -249,7 +252,7 @@ Spectrum spectrum_of(const Scaled& scaled) {
   const bool wide = scaled.matrix.rows <= scaled.matrix.columns;
   Spectrum spectrum{eigenvalues(wide ? scaled.rows : gram(scaled.matrix))};
   for (double& energy : spectrum.energies)
-    energy = std::max(0.0, energy) * scaled.largest * scaled.largest;
+    energy = std::max(0.0, energy) * scaled.unit * scaled.unit;
   return spectrum;
 }
 

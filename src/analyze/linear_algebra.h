@@ -56,11 +56,11 @@ struct Spectrum {
 };
 Spectrum spectrum_of(const Dense& matrix);
 
-// A matrix over its largest value, whose squares stay within the range of a double, and its
-// row_gram(). What is not finite is 0.
+// A matrix over a unit near its largest value, so that squares stay within the range of a double,
+// and the row_gram() of that. What is not finite is 0.
 struct Scaled {
   Dense matrix, rows;
-  double largest = 0;
+  double largest = 0, unit = 1;
 };
 Scaled scaled(Dense matrix);
 Spectrum spectrum_of(const Scaled& scaled);

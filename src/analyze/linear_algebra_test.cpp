@@ -6,6 +6,7 @@
 #include <random>
 
 #include "analyze/clusters.h"
+#include "analyze/low_rank.h"
 
 namespace tensordiff {
 namespace {
@@ -51,6 +52,31 @@ TEST(Eigenvalues, KeepTheTraces) {
   }
 }
 
+// The chain of springs again, which the reflections have nothing to do for, and of any size.
+TEST(Eigenvalues, OfChainsOfAnyLength) {
+  for (const std::size_t n : {4, 7, 8, 9, 33, 100}) {
+    Dense chain{n, n, std::vector<double>(n * n)};
+    for (std::size_t i = 0; i < n; ++i) {
+      chain.row(i)[i] = 2e-8;
+      if (i + 1 < n) chain.row(i)[i + 1] = chain.row(i + 1)[i] = -1e-8;
+    }
+    const std::vector<double> values = eigenvalues(chain);
+    for (std::size_t k = 1; k <= n; ++k) {
+      const double angle = static_cast<double>(k) * M_PI / static_cast<double>(n + 1);
+      EXPECT_NEAR(values[n - k], 1e-8 * (2 - 2 * std::cos(angle)), 1e-21) << n;
+    }
+  }
+}
+
+TEST(Gram, HasTheProductsOfAllRows) {
+  for (const std::size_t n : {1, 5, 16, 17, 40}) {
+    const Dense matrix = random_matrix(n, 23, 4), products = row_gram(matrix);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        EXPECT_NEAR(products.row(i)[j], dot(matrix.row(i), matrix.row(j)), 1e-12) << n;
+  }
+}
+
 TEST(Eigenvalues, OfDiagonalAndZeroMatrices) {
   EXPECT_EQ(eigenvalues({3, 3, {1, 0, 0, 0, 5, 0, 0, 0, 3}}), (std::vector<double>{5, 3, 1}));
   EXPECT_EQ(eigenvalues({2, 2, {0, 0, 0, 0}}), (std::vector<double>{0, 0}));
@@ -67,13 +93,29 @@ TEST(Spectrum, FindsTheRank) {
 }
 
 TEST(Spectrum, OfAnIdentityIsFlat) {
-  const Spectrum spectrum = spectrum_of({3, 3, {1e-200, 0, 0, 0, 1e-200, 0, 0, 0, 1e-200}});
-  EXPECT_EQ(spectrum_of({2, 2, {0, 0, 0, 0}}).stable_rank(), 0);
+  const Spectrum spectrum = spectrum_of(Dense{3, 3, {1e-200, 0, 0, 0, 1e-200, 0, 0, 0, 1e-200}});
+  EXPECT_EQ(spectrum_of(Dense{2, 2, {0, 0, 0, 0}}).stable_rank(), 0);
   EXPECT_EQ(spectrum.energies.size(), 3);
-  const Spectrum one = spectrum_of({3, 3, {2, 0, 0, 0, 2, 0, 0, 0, 2}});
+  const Spectrum one = spectrum_of(Dense{3, 3, {2, 0, 0, 0, 2, 0, 0, 0, 2}});
   EXPECT_NEAR(one.stable_rank(), 3, 1e-12);
   EXPECT_NEAR(one.effective_rank(), 3, 1e-12);
   EXPECT_NEAR(one.energies[0], 4, 1e-12);
+}
+
+// A sample of 96 rows and 192 columns, which is smaller than the ranks that it refuses. Of random
+// factors, some rows and columns of the product are the product of some.
+TEST(Directions, AreNoMoreThanTheRankAndManyOfNoise) {
+  const Extents whole{512, 640};
+  const auto least = [&](Dense sample) {
+    return 0.81 * directions_of(scaled(std::move(sample)), whole);
+  };
+  for (const std::size_t rank : {4, 64, 160})
+    for (const unsigned seed : {8U, 20U, 31U})
+      EXPECT_LT(least(product(random_matrix(96, rank, seed), random_matrix(rank, 192, seed + 1))),
+                rank)
+          << seed;
+  EXPECT_GT(least(random_matrix(96, 192, 3)), 160);
+  EXPECT_EQ(directions_of(scaled(Dense{20, 20, std::vector<double>(400)}), {20, 20}), 0);
 }
 
 TEST(LinearCka, IsBlindToScaleAndOrderOfFeatures) {
@@ -106,6 +148,23 @@ TEST(AdjustedRand, CorrectsForChance) {
   EXPECT_DOUBLE_EQ(adjusted_rand(x, renamed), 1);
   const std::vector<std::size_t> crossed = {0, 1, 0, 1, 0, 1};
   EXPECT_LT(adjusted_rand(x, crossed), 0.1);
+}
+
+// What is kept from one number of clusters to the next changes nothing, and neither does where the
+// rows lie.
+TEST(Cloud, GivesTheSameWhateverWasAskedBefore) {
+  Dense rows = random_matrix(50, 11, 6);
+  for (std::size_t i = 0; i < rows.rows; ++i) rows.row(i)[i % 4] += 7;
+  Dense far = rows;
+  for (double& value : far.values) value += 1e6;
+  Cloud cloud(rows);
+  for (const std::size_t count : {9, 2, 4, 17}) {
+    const Clusters found = cloud.clusters(count), anew = cluster_rows(rows, count);
+    EXPECT_EQ(found.labels, anew.labels) << count;
+    EXPECT_DOUBLE_EQ(found.explained, anew.explained) << count;
+    EXPECT_NEAR(cluster_rows(far, count).explained, found.explained, 1e-6) << count;
+  }
+  EXPECT_GT(cloud.clusters(4).explained, 0.7);
 }
 
 }  // namespace

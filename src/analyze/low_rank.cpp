@@ -74,8 +74,8 @@ void examine(const Study& study, Answer& answer) {
 
 }  // namespace
 
-// Without its terms of one row or one column, Σ over i, k, j, l of d_ij d_kj d_il d_kl is a mean over
-// the sample as over the whole; these terms are scaled to the whole by themselves.
+// Without its terms of one row or one column, Σ over i, k, j, l of d_ij d_kj d_il d_kl is a mean
+// over the sample as over the whole; these terms are scaled to the whole by themselves.
 double directions_of(const Scaled& sample, const Extents& whole) {
   const Dense& d = sample.matrix;
   const auto rows = static_cast<double>(d.rows), columns = static_cast<double>(d.columns);

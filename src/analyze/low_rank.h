@@ -22,10 +22,10 @@ struct LowRank {
 // at least kEnergy of all before it, in the first half of the spectrum. Noise has no cliff there.
 LowRank low_rank_of(const Spectrum& spectrum);
 
-// How many directions a matrix must have for the share that a sample of its rows and columns gives
-// of the fourth powers of its singular values: with P = (Σσ²)² / Σσ⁴, r directions that hold a share
-// q of Σσ² need q² P ≤ r (Cauchy and Schwarz). P is that of the whole matrix of these extents and
-// lowered by four standard errors; 0: the sample does not tell.
+// How many directions a matrix has at least, for what a sample of its rows and columns tells of the
+// fourth powers of its singular values. With P = (Σσ²)² / Σσ⁴, r directions that hold a share q of
+// Σσ² need q² P ≤ r (Cauchy and Schwarz). This is P of the whole matrix, lowered by four standard
+// errors; 0: the sample does not tell.
 double directions_of(const Scaled& sample, const Extents& whole);
 
 // A sample of twice as many rows and columns tells ranks up to this.

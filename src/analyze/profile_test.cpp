@@ -87,6 +87,10 @@ TEST(KolmogorovSmirnov, IsTheLargestGap) {
   EXPECT_EQ(kolmogorov_smirnov({1, 2}, {3, 4}), 1);
   EXPECT_DOUBLE_EQ(kolmogorov_smirnov({1, 2, 3, 4}, {1, 2, 9, 9}), 0.5);
   EXPECT_EQ(kolmogorov_smirnov({}, {1}), 0);
+  // Of either sign and of any size, and zero is zero.
+  EXPECT_EQ(kolmogorov_smirnov({-2e300, 5e-324, -0.0, 1e-20, -3}, {1e-20, 0.0, -3, 5e-324, -2e300}),
+            0);
+  EXPECT_EQ(kolmogorov_smirnov({-1, -2, -3, 0.5}, {1, 2, 3, 0.75}), 1);
 }
 
 TEST(Profile, MeasuresRowsSpectraAndLevels) {

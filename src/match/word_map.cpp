@@ -110,13 +110,16 @@ int64_t WordMap::most(const Words& a, const Words& b) const {
 }
 
 bool WordMap::speak_for_exchange(const Pair& x, const Pair& y) const {
-  const Words a_of_x = without(a_[x.a], a_[y.a]), a_of_y = without(a_[y.a], a_[x.a]);
-  const Words b_of_x = without(b_[x.b], b_[y.b]), b_of_y = without(b_[y.b], b_[x.b]);
+  const Words a_of_x = without(a_[x.a], a_[y.a]), b_of_y = without(b_[y.b], b_[x.b]);
+  const int64_t of_x = most(a_of_x, b_of_y);
+  if (of_x == 0) return false;
+  const Words a_of_y = without(a_[y.a], a_[x.a]), b_of_x = without(b_[x.b], b_[y.b]);
+  const int64_t of_y = most(a_of_y, b_of_x);
+  if (of_y == 0) return false;
   // The pairs themselves are no witnesses: each counts once where its own words meet.
   const int64_t as_they_are = std::max<int64_t>(0, most(a_of_x, b_of_x) - 1) +
                               std::max<int64_t>(0, most(a_of_y, b_of_y) - 1);
-  const int64_t of_x = most(a_of_x, b_of_y), of_y = most(a_of_y, b_of_x);
-  return std::min(of_x, of_y) > 0 && 2 * std::min(of_x, of_y) >= kClearly * as_they_are;
+  return 2 * std::min(of_x, of_y) >= kClearly * as_they_are;
 }
 
 bool is_found_by_value(const Pair& pair) {

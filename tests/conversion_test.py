@@ -239,6 +239,80 @@ class Rules(unittest.TestCase):
             self.assertIn("q_proj", other.stdout)
 
 
+class Rules(unittest.TestCase):
+    """Rules that only some tensors of a model follow."""
+
+    def report(self, a, b):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            write_safetensors(folder / "a.safetensors", a)
+            write_safetensors(folder / "b.safetensors", b)
+            done = subprocess.run([PROGRAM, "a.safetensors", "b.safetensors", "-o", "report"],
+                                  cwd=folder, capture_output=True, text=True)
+            report = json.loads(done.stdout)
+        different = {row["name_b"].split("[")[0] for row in report["pairs"]
+                     if row["status"] not in ("identical", "equal", "close")}
+        return report["summary"]["verdict"], different
+
+    def test_q_and_k_turned_for_rope_before_they_are_fused(self):
+        a = model(21)
+        turn = lambda value, heads: value.reshape(heads, 2, HEAD // 2, -1).swapaxes(1, 2).reshape(
+            value.shape)
+        b, plain = dict(a), {}
+        for i in range(LAYERS):
+            at = f"model.layers.{i}.self_attn."
+            q, k, v = (b.pop(f"{at}{each}_proj.weight") for each in "qkv")
+            b[at + "qkv_proj.weight"] = np.concatenate([turn(q, HEADS), turn(k, KV_HEADS), v])
+            plain[at + "qkv_proj.weight"] = np.concatenate([q, k, v])
+        self.assertEqual(self.report(a, b), ("same", set()))
+        guilty = "model.layers.1.self_attn.qkv_proj.weight"
+        b[guilty] = plain[guilty]
+        self.assertEqual(self.report(a, b), ("different", {guilty}))
+
+    def test_projections_that_belong_to_no_module_have_their_inputs_first(self):
+        a = model(22)
+        noise = np.random.default_rng(23).standard_normal
+        b = dict(a)
+        for side, name in (("text_projection", "text_projection.weight"),
+                           ("visual.proj", "visual_projection.weight")):
+            a[side] = noise((HIDDEN, HIDDEN), dtype=np.float32)
+            b[name] = a[side].T
+        self.assertEqual(self.report(a, b), ("same", set()))
+        b["visual_projection.weight"] = a["visual.proj"]
+        self.assertEqual(self.report(a, b), ("different", {"visual_projection.weight"}))
+
+    def test_a_last_block_of_another_size_may_do_what_other_kinds_do(self):
+        noise = np.random.default_rng(24).standard_normal
+        a, b = {}, {}
+        swapped = lambda value: np.roll(value, len(value) // 2, 0)
+        for i in range(4):
+            rows = 16 if i == 3 else 48
+            for leaf, shape in (("weight", (rows, 24)), ("bias", (rows,))):
+                a[f"blocks.{i}.mod.1.{leaf}"] = noise(shape, dtype=np.float32)
+                made = a[f"blocks.{i}.mod.1.{leaf}"]
+                b[f"steps.{i}.norm.linear.{leaf}"] = swapped(made) if i == 3 else made
+        for leaf, shape in (("weight", (32, 24)), ("bias", (32,))):
+            a[f"last.mod.1.{leaf}"] = noise(shape, dtype=np.float32)
+            b[f"norm_out.linear.{leaf}"] = swapped(a[f"last.mod.1.{leaf}"])
+        self.assertEqual(self.report(a, b), ("same", set()))
+        b["steps.1.norm.linear.weight"] = swapped(b["steps.1.norm.linear.weight"])
+        self.assertEqual(self.report(a, b), ("different", {"steps.1.norm.linear.weight"}))
+
+    def test_tensors_of_one_size_that_changed_places_in_one_layer(self):
+        noise = np.random.default_rng(25).standard_normal
+        a, b = {}, {}
+        for i in range(3):
+            for part, of_b in (("layer.0.SelfAttention.k", "attn.W_K"),
+                               ("layer.1.EncDecAttention.k", "cross_attn.W_K")):
+                value = noise((24, 24), dtype=np.float32)
+                a[f"decoder.block.{i}.{part}.weight"] = value
+                b[f"decoder.{i}.{of_b}"] = value.reshape(4, 6, 24).swapaxes(1, 2)
+        self.assertEqual(self.report(a, b), ("same", set()))
+        own, cross = "decoder.1.attn.W_K", "decoder.1.cross_attn.W_K"
+        b[own], b[cross] = b[cross], b[own]
+        self.assertEqual(self.report(a, b), ("different", {own, cross}))
+
+
 class Merges(unittest.TestCase):
     """LoRA updates beside the weights, in one file or in a folder as peft leaves it."""
 

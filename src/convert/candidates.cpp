@@ -214,11 +214,11 @@ void add_grouped(const Candidate& plain, std::size_t axis, std::vector<Candidate
   }
 }
 
-// Equal parts of A in another order.
+// Equal parts of A in another order: halves, q, k and v, the gates of a GRU or an LSTM.
 void add_part_orders(const Candidate& plain, std::size_t axis, std::vector<Candidate>& candidates) {
   if (plain.pair.a.terms != 1 || !plain.form.parts.empty()) return;  // Sums are not cut.
   const uint64_t rows = plain.pair.a.shape[axis];
-  for (const uint64_t count : {uint64_t{2}, uint64_t{3}}) {
+  for (const uint64_t count : {uint64_t{2}, uint64_t{3}, uint64_t{4}}) {
     if (rows % count != 0) continue;
     std::vector<uint64_t> order(count);
     std::iota(order.begin(), order.end(), 0);
@@ -309,6 +309,13 @@ std::vector<Candidate> row_candidates(const Candidate& plain, bool may_be_fused)
     add_equal_parts(plain, axis, candidates);
     add_grouped(plain, axis, candidates);
   }
+  return candidates;
+}
+
+std::vector<Candidate> rope_candidates(const Candidate& plain) {
+  std::vector<Candidate> candidates;
+  for (std::size_t axis = 0; axis < std::min<std::size_t>(plain.pair.a.shape.size(), 2); ++axis)
+    add_rope(plain, axis, candidates);
   return candidates;
 }
 

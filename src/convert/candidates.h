@@ -19,6 +19,9 @@ std::vector<Candidate> merged_candidates(const PairOperands& operands, const Mer
 // where the tensor may hold several parts.
 std::vector<Candidate> row_candidates(const Candidate& plain, bool may_be_fused = true);
 
+// The same, but only with the rows in the other RoPE order.
+std::vector<Candidate> rope_candidates(const Candidate& plain);
+
 // Whether the parts of a form are equal parts of a tensor that both sides have as one: shift and
 // scale, gate and up. The axis is that of its rows.
 bool reorders_whole(const Form& form);

@@ -13,6 +13,7 @@
 #include "convert/function.h"
 #include "convert/misfit.h"
 #include "convert/rope_convention.h"
+#include "naming/affixes.h"
 #include "naming/numbered_name.h"
 
 namespace tensordiff {
@@ -57,6 +58,12 @@ bool is_table(Role role) {
 // q and k share the order of their rows; every other tensor is a class of its own.
 bool has_rope(Role role) { return role == Role::query || role == Role::key; }
 
+// What a program multiplies with by itself ("x @ projection") has its inputs first, the weight of a
+// linear module its outputs.
+bool is_bare(const Tensor& a, const Tensor& b) {
+  return names_parameter(a.name) != names_parameter(b.name);
+}
+
 struct Members {
   std::vector<std::size_t> pairs;
   std::map<Form, std::size_t> votes;
@@ -65,6 +72,7 @@ struct Members {
   bool table = false;   // Embeddings.
   bool vector = false;  // One axis: norms and biases.
   bool rope = false;    // Query or key, by the names.
+  bool bare = false;    // A parameter of no module on one side, and a weight on the other.
 
   // Kinds that share the order of their rows.
   std::string rows(const Kind& kind) const { return rope ? "q and k" : kind.a; }
@@ -95,7 +103,7 @@ bool adds_ranks(const Form& form) {
 class Voting {
  public:
   Voting(const Catalog& a, const Catalog& b, const std::vector<Pair>& pairs, std::vector<Fits> fits)
-      : pairs_(pairs), fits_(std::move(fits)), implied_(implied_rope_rows(a, b)) {
+      : a_(a), pairs_(pairs), fits_(std::move(fits)), implied_(implied_rope_rows(a, b)) {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       const Kind kind = kind_of(a, b, pairs[i], fits_[i].merge);
       Members& members = kinds_[kind];
@@ -107,6 +115,7 @@ class Voting {
       members.vector |= a.tensors[pairs[i].a].view.shape.size() == 1;
       members.rope |=
           has_rope(a.tensors[pairs[i].a].place.step) || has_rope(b.tensors[pairs[i].b].place.step);
+      members.bare |= is_bare(a.tensors[pairs[i].a], b.tensors[pairs[i].b]);
       for (const Form& form : fits_[i].forms) ++members.votes[form];
       if (kind.merge.kind != MergeKind::none) count_merge(kind.merge, fits_[i].forms);
     }
@@ -133,12 +142,49 @@ class Voting {
           conversion.exceptions.push_back({pair, *form, forms[0], reason});
       }
       conversion.rules.push_back(std::move(rule));
+      if (reason.empty()) set_apart(kind, members, conversion);
     }
     std::ranges::sort(conversion.exceptions, {}, &Exception::pair);
     return conversion;
   }
 
  private:
+  // The pairs of a kind that are of another shape than all that follow its rule, and do alike what
+  // other kinds do as well: the last block of a model may be a smaller one.
+  void set_apart(const Kind& kind, const Members& members, Conversion& conversion) const {
+    const std::size_t index = conversion.rules.size() - 1;
+    std::set<Shape> followed;
+    for (const std::size_t pair : conversion.rules[index].pairs) followed.insert(shape_of(pair));
+    std::map<std::pair<Shape, Form>, std::vector<std::size_t>> apart;
+    for (const Exception& each : conversion.exceptions) {
+      const Form& rule = conversion.rules[index].form;
+      const bool own = conversion.rule_of[each.pair] == index;
+      if (own && each.fits.axes == rule.axes && each.fits.whole == rule.whole &&
+          !followed.contains(shape_of(each.pair)) && is_elsewhere(members, each.fits))
+        apart[{shape_of(each.pair), each.fits}].push_back(each.pair);
+    }
+    for (auto& [what, pairs] : apart) {
+      for (const std::size_t pair : pairs) conversion.rule_of[pair] = conversion.rules.size();
+      std::erase_if(conversion.exceptions, [&](const Exception& each) {
+        return std::ranges::find(pairs, each.pair) != pairs.end();
+      });
+      conversion.rules.push_back({what.second, kind.a, kind.b, std::move(pairs)});
+    }
+  }
+
+  const Shape& shape_of(std::size_t pair) const {
+    return a_.tensors[pairs_[pair].a].view.shape;
+  }
+
+  // Whether two pairs of other kinds order their parts so as well.
+  bool is_elsewhere(const Members& members, const Form& form) const {
+    if (form.parts.empty() || form.rows.order != RowOrder::as_is) return false;
+    std::size_t own = 0;
+    for (const auto& [each, votes] : members.votes)
+      if (each.parts == form.parts) own += votes;
+    return form.function == Function::none && count_in(all_parts_, form.parts) >= own + 2;
+  }
+
   void count_merge(const Merge& merge, const std::vector<Form>& forms) {
     if (forms.empty()) return;
     // With whatever scale: another than the files tell is a mistake in the merge.
@@ -179,6 +225,7 @@ class Voting {
       all_parts_[form.parts] += votes;
       if (adds_ranks(form)) sums_ += votes;
       if (members.square && form.moves_axes()) turned_squares_[leaves_of(kind)] += votes;
+      if (is_lone_projection(members)) lone_turned_ += form.moves_axes() ? 1 : -1;
       rows_[members.rows(kind)][form.rows] += votes;
       functions_[{leaves_of(kind), members.vector}][form.function] += votes;
     }
@@ -186,6 +233,11 @@ class Voting {
     std::set<bool> moved;
     for (const auto& [form, votes] : members.votes) moved.insert(form.moves_axes());
     if (moved.size() == 1) ++turned_[leaves_of(kind)][*moved.begin()];
+  }
+
+  // Such as the projections of CLIP: nothing else in the model shows how they are turned.
+  static bool is_lone_projection(const Members& members) {
+    return members.square && members.bare && !members.table && !members.in_layer;
   }
 
   // Whether the matrices of this name that are not square are all transposed, or none: two kinds
@@ -206,6 +258,8 @@ class Voting {
         std::erase_if(votes, [&](const auto& vote) { return vote.first.moves_axes() != *turned; });
         if (votes.empty()) votes[square_form(*turned)] = 0;
       }
+    if (is_lone_projection(members) && lone_turned_ >= 0 && votes.size() == 1)
+      return square_form(true);
     const auto weight = [&](const auto& vote) {
       const auto& [form, count] = vote;
       return std::tuple(count, count_in(rows_.at(members.rows(kind)), form.rows),
@@ -252,6 +306,7 @@ class Voting {
     return form;
   }
 
+  const Catalog& a_;
   const std::vector<Pair>& pairs_;
   std::vector<Fits> fits_;
   std::optional<ImpliedRows> implied_;  // Of q and k, by the conventions of both formats.
@@ -260,6 +315,7 @@ class Voting {
   std::map<FunctionClass, Tally<Function>> functions_;
   std::map<Leaves, Tally<bool>> turned_;  // In kinds.
   Tally<Leaves> turned_squares_;          // In pairs, as are those below.
+  int64_t lone_turned_ = 0;               // In pairs: turned less not turned.
   std::size_t sums_ = 0;                  // In pairs: ranks that hold the same are added up.
   std::map<Merge, int64_t> merged_;       // In pairs: merged less not merged.
   Tally<Rows> all_rows_;

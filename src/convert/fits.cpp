@@ -50,6 +50,16 @@ bool same_elements(const Tensor& a, const Tensor& b) {
   return distance(signature_of(a, kReadMax), signature_of(b, kReadMax)) <= kSameElements;
 }
 
+// The same of a part, as a candidate lays it out.
+bool same_part(const Candidate& plain, const Tensor& a, const Tensor& b) {
+  Tensor of_a = a, of_b = b;
+  of_a.view = plain.pair.a;
+  of_b.view = plain.pair.b;
+  of_a.shards.clear();
+  of_b.shards.clear();
+  return same_elements(of_a, of_b);
+}
+
 bool is_sharded(const PairOperands& operands) {
   return operands.a.shards.size() > 1 || operands.b.shards.size() > 1;
 }
@@ -103,6 +113,11 @@ Fits fits_of(const PairOperands& operands, const Tensor& a, const Tensor& b) {
       for (Candidate& each : row_candidates(candidate, fused))
         if (each.form.parts.empty() || fused || !is_sharded(operands))
           others.push_back(std::move(each));
+  // What is fused may have been turned before: q and k for the RoPE of the other side.
+  if (is_part && !is_sharded(operands))
+    for (const Candidate& candidate : plain)
+      if (same_part(candidate, a, b))
+        for (Candidate& each : rope_candidates(candidate)) others.push_back(std::move(each));
   fits.forms = fitting(others);
   if (!fits.forms.empty()) return fits;
 

@@ -41,7 +41,9 @@ std::string parts_text(const Form& form) {
   if (parts.empty()) return "";
   if (reorders_whole(form))
     return parts.size() == 2 ? "halves exchanged"
-                             : fmt::format("thirds of A in the order [{}]", fmt::join(parts, ", "));
+                             : fmt::format("{} of A in the order [{}]",
+                                           parts.size() == 3 ? "thirds" : "quarters",
+                                           fmt::join(parts, ", "));
   std::vector<std::string_view> names;
   for (const std::size_t part : parts)
     names.push_back(parts.size() == 3 ? kThree[part] : kTwo[std::min<std::size_t>(part, 1)]);

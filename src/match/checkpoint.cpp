@@ -54,7 +54,12 @@ bool is_weight(const Tensor& tensor) {
   if (tensor.place.parameter != Param::none) return true;
   const std::string_view name = tensor.pairing_name();
   const std::string_view leaf = name.substr(name.find_last_of("./:") + 1);
+  // torch.nn.LSTM and its like count their layers in the names of their parameters.
+  static constexpr std::string_view kRecurrent[] = {"weight_ih_l", "weight_hh_l", "bias_ih_l",
+                                                    "bias_hh_l"};
+  const auto starts = [leaf](std::string_view start) { return leaf.starts_with(start); };
   return std::ranges::find(kLeaves, leaf) != std::end(kLeaves) ||
+         std::ranges::any_of(kRecurrent, starts) ||
          module_of_flat(std::string(leaf)).has_value();
 }
 

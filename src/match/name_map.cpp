@@ -17,6 +17,7 @@
 #include "match/exchanged.h"
 #include "match/name_votes.h"
 #include "match/signature.h"
+#include "match/word_map.h"
 #include "tensor/reader.h"
 
 namespace tensordiff {
@@ -48,8 +49,12 @@ struct Two {
 
 class Mending {
  public:
-  Mending(MatchInput& input, Matching& matching)
-      : input_(input), matching_(matching), pairs_(matching.pairs), map_(input) {
+  Mending(MatchInput& input, Matching& matching, std::size_t changed)
+      : input_(input),
+        matching_(matching),
+        pairs_(matching.pairs),
+        map_(input),
+        changed_(changed) {
     for (const Pair& pair : pairs_) map_.add(pair, 1);
     for (std::size_t i = 0; i < pairs_.size(); ++i)
       by_module_[map_.modules(pairs_[i])].push_back(i);
@@ -344,7 +349,7 @@ class Mending {
   std::vector<Pair>& pairs_;
   NameMap map_;
   std::unordered_map<uint64_t, std::vector<std::size_t>> by_module_;
-  std::size_t changed_ = 0;
+  std::size_t changed_;
   int64_t tries_ = kDoubtsMax;  // Tensors that are read to find twins of those paired by name.
 };
 
@@ -354,8 +359,9 @@ void pair_by_name_map(MatchInput& input, Matching& matching) {
   const bool may_take_up =
       input.options.read_values && !input.free_a.empty() && !input.free_b.empty();
   // Names are only read again where values made a pair, or could make one.
-  if (may_take_up || std::ranges::any_of(matching.pairs, is_by_value))
-    Mending(input, matching).run();
+  if (!may_take_up && std::ranges::none_of(matching.pairs, is_found_by_value)) return;
+  const std::size_t changed = exchange_by_words(input, matching.pairs);
+  Mending(input, matching, changed).run();
 }
 
 }  // namespace tensordiff

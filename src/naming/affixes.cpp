@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+
+#include "base/text.h"
 
 namespace tensordiff {
 namespace {
@@ -118,6 +121,12 @@ Param take_parameter(Words& words) {
     return row.parameter;
   }
   return Param::none;
+}
+
+bool names_parameter(std::string_view name) {
+  const std::string lowered = lower(name);
+  Words words(lowered);
+  return take_parameter(words) != Param::none;
 }
 
 Param short_parameter(std::string_view word) {

@@ -19,6 +19,9 @@ int32_t take_expert(Words& words);
 // Takes the last words out where these are a parameter.
 Param take_parameter(Words& words);
 
+// Whether a name ends with the word for a parameter: "proj.weight", and not "proj".
+bool names_parameter(std::string_view name);
+
 // The parameter that a short word may stand for ("w", "b"), which has other meanings, too.
 Param short_parameter(std::string_view word);
 

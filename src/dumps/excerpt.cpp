@@ -55,7 +55,8 @@ View only(View view, const std::vector<std::vector<Stretch>>& shown) {
   return view;
 }
 
-// The view in another shape: without a batch of one (Megatron has it behind the tokens), its features as heads, its last tokens only.
+// The view in another shape: without a batch of one (Megatron has it behind the tokens), its
+// features as heads, its last tokens only.
 std::optional<View> in_shape(View view, Shape shape) {
   const bool one_token = shape.size() == 1;  // Axes of one in front are not told.
   if (one_token) shape.insert(shape.begin(), 1);

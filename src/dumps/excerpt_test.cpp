@@ -47,6 +47,16 @@ TEST(Excerpt, LogsAreComparedInWhatTheyShow) {
   ASSERT_EQ(notes.size(), 1U);
 }
 
+TEST(Excerpt, ABatchOfOneMayStandBehindTheTokens) {
+  Catalog whole, log = printed();
+  whole.tensors.push_back({"model.layers.0", f32_view({2, 1, 9}, upwards(18)), ""});
+  read_places(whole), read_places(log);
+  std::vector<std::string> notes;
+  keep_what_is_shown(whole, log, notes);
+  EXPECT_EQ(values_of(whole.tensors[0].view),
+            (Rows{0, 1, 2, 6, 7, 8, 9, 10, 11, 15, 16, 17}));
+}
+
 TEST(Excerpt, TwoLogsAreComparedInWhatBothShow) {
   Catalog a = printed(), b = printed();
   read_places(a), read_places(b);

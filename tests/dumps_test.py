@@ -92,6 +92,7 @@ TABLE = {  # layout: {step: name of the file}
     "sglang-dumper": {k: "step=0___rank=0___dump_index=#___name=non_intrusive__" + v + ".output"
                       "___recompute_status=disabled" for k, v in HOOKS.items()},
     "tensorrt-engine": {k: f"PP_1/TP_1/iteration_4/{v}" for k, v in ENGINE.items()},
+    "module-folders": {k: f"step_0/{v}/outputs_cuda_0" for k, v in HOOKS.items()},
     "msprobe": {k: f"step0/rank0/dump_tensor_data/Module.{v}.Class.forward.0.output.0"
                 for k, v in HOOKS.items()},
     "transformer-lens": {"embed": "hook_embed", "q": "blocks.{}.attn.hook_q",

@@ -6,6 +6,7 @@
 
 #include "dumps/layout.h"
 #include "dumps/passes.h"
+#include "formats/statistics.h"
 #include "tensor/reader.h"
 #include "tensor/test_views.h"
 
@@ -62,6 +63,27 @@ TEST(Arrange, HiddenAndResidualAreTheirSum) {
                    "model.layers.0", "model.layers.0.1 as model.layers.0.residual_part"}));
   EXPECT_EQ(values_of(*find(catalog, "model.layers.0")), (Rows{11, 22}));
   EXPECT_EQ(catalog.layout, "module-hooks");
+}
+
+// The norm of a sum is not the sum of the norms.
+TEST(Arrange, StatisticsAreNotAddedUp) {
+  std::vector<Tensor> tensors;
+  const auto add = [&](const char* name, const Rows& values) {
+    tensors.push_back({name, f32_view({4}, values), ""});
+    tensors.back().made_from = fmt::format("{}{}", kStatisticsMark, kProbeStatistics);
+  };
+  add("model.layers.0.0", {1, 2, 3, 4}), add("model.layers.0.1", {10, 20, 30, 40});
+  add("model.layers.1.input_layernorm.0", {5, 6, 7, 8});
+  add("model.layers.1.input_layernorm.1", {11, 21, 31, 41});
+  const Catalog catalog = arranged(std::move(tensors));
+  EXPECT_EQ(values_of(*find(catalog, "model.layers.0")), (Rows{11, 21, 31, 41}));
+}
+
+TEST(Arrange, WhatAModelGivesIsTheFirstFieldOfItsDataclass) {
+  const Catalog catalog = arranged({rows("transformer.h.0.0", {1, 2}),
+                                    rows("transformer.h.0.1", {3, 4}),
+                                    rows("transformer.last_hidden_state", {5, 6})});
+  EXPECT_EQ(values_of(*find(catalog, "transformer")), (Rows{5, 6}));
 }
 
 TEST(Arrange, ANormGivesTheStreamBeside) {

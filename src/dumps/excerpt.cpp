@@ -11,6 +11,7 @@
 #include "align/view.h"
 #include "dumps/summaries.h"
 #include "match/meaning.h"
+#include "tensor/reader.h"
 
 namespace tensordiff {
 namespace {
@@ -55,7 +56,8 @@ View only(View view, const std::vector<std::vector<Stretch>>& shown) {
   return view;
 }
 
-// The view in another shape: without a batch of one (Megatron has it behind the tokens), its features as heads, its last tokens only.
+// The view in another shape: without a batch of one (Megatron has it behind the tokens), its
+// features as heads, its last tokens only.
 std::optional<View> in_shape(View view, Shape shape) {
   const bool one_token = shape.size() == 1;  // Axes of one in front are not told.
   if (one_token) shape.insert(shape.begin(), 1);
@@ -71,6 +73,49 @@ std::optional<View> in_shape(View view, Shape shape) {
   }
   if (view.shape != shape) return std::nullopt;
   return one_token ? squeezed(std::move(view), 0) : std::move(view);
+}
+
+// Llama's queries and keys behind RoPE have pairs of features side by side in llama.cpp, and the
+// halves of a head one behind the other elsewhere: the view with pairs.
+std::optional<View> in_pairs(const View& view) {
+  constexpr uint64_t kFeaturesMax = 1024;  // Of a head: each becomes a part of the view.
+  const std::size_t axis = view.shape.size() - 1;
+  const uint64_t size = view.shape[axis];
+  if (size < 4 || size % 2 != 0 || size > kFeaturesMax) return std::nullopt;
+  std::vector<View> pieces;
+  for (uint64_t i = 0; i < size; ++i)
+    pieces.push_back(narrowed(view, axis, i % 2 * (size / 2) + i / 2, 1));
+  return concatenated(pieces, axis);
+}
+
+std::optional<double> squares_apart(const View& x, const View& y) {
+  const Result<Reader> of_x = Reader::open(x), of_y = Reader::open(y);
+  if (!of_x.ok() || !of_y.ok() || x.shape != y.shape || is_complex(x.dtype) ||
+      is_complex(y.dtype))
+    return std::nullopt;
+  std::vector<double> values_x(x.elements()), values_y(x.elements());
+  of_x.value().values(0, values_x.size(), values_x.data());
+  of_y.value().values(0, values_y.size(), values_y.data());
+  double sum = 0;
+  for (std::size_t i = 0; i < values_x.size(); ++i)
+    sum += (values_x[i] - values_y[i]) * (values_x[i] - values_y[i]);
+  return sum;
+}
+
+// What is shown of a whole tensor: of queries and keys in the order that comes nearer.
+View shown_of(const View& whole, const Tensor& excerpt,
+              const std::vector<std::vector<Stretch>>& shown) {
+  constexpr double kNearer = 0.25;  // Half as far off: no mistake of the log makes it come nearer.
+  View plain = only(whole, shown);
+  const Role role = excerpt.place.step;
+  if ((role != Role::query_final && role != Role::key_final) || whole.shape.size() != 3)
+    return plain;
+  const std::optional<View> paired = in_pairs(whole);
+  if (!paired) return plain;
+  View turned = only(*paired, shown);
+  const View log = only(excerpt.view, shown);
+  const std::optional<double> off = squares_apart(plain, log), other = squares_apart(turned, log);
+  return off && other && *other < kNearer * *off ? std::move(turned) : std::move(plain);
 }
 
 using Key = std::tuple<int32_t, int32_t, int32_t, int32_t, Role>;
@@ -101,7 +146,7 @@ std::size_t show(Catalog& excerpts, Catalog& other) {
     const auto restrict_all = [&](const Key& key) {
       for (auto [at, end] = partners.equal_range(key); at != end; ++at)
         if (std::optional<View> view = in_shape(at->second->view, tensor.view.shape)) {
-          at->second->view = only(std::move(*view), shown);
+          at->second->view = shown_of(*view, tensor, shown);
           at->second->tokens = nullptr;
         }
     };

@@ -47,6 +47,33 @@ TEST(Excerpt, LogsAreComparedInWhatTheyShow) {
   ASSERT_EQ(notes.size(), 1U);
 }
 
+TEST(Excerpt, ABatchOfOneMayStandBehindTheTokens) {
+  Catalog whole, log = printed();
+  whole.tensors.push_back({"model.layers.0", f32_view({2, 1, 9}, upwards(18)), ""});
+  read_places(whole), read_places(log);
+  std::vector<std::string> notes;
+  keep_what_is_shown(whole, log, notes);
+  EXPECT_EQ(values_of(whole.tensors[0].view),
+            (Rows{0, 1, 2, 6, 7, 8, 9, 10, 11, 15, 16, 17}));
+}
+
+// One token and head of eight features: llama.cpp has 0 and 4 side by side.
+TEST(Excerpt, QueriesAreReadInTheOrderThatFits) {
+  Catalog log =
+      formats::eval_callback
+          .open(input("common_debug_cb_eval: Kcur-0 = (f32) ROPE(, }) = {8, 1, 2, 1}\n[\n[\n"
+                      "[ 0.0, 4.0, 1.0, ..., 6.0, 3.0, 7.0 ],\n],\n[\n"
+                      "[ 8.0, 12.0, 9.0, ..., 14.0, 11.0, 15.0 ],\n],\n]\nsum = 1\n"))
+          .value();
+  Catalog whole;
+  whole.tensors.push_back({"model.layers.0.self_attn.k_rope", f32_view({2, 8}, upwards(16)), ""});
+  read_places(whole), read_places(log);
+  log.tensors[0].place.step = Role::key_final;  // As the layout of llama.cpp has it.
+  std::vector<std::string> notes;
+  keep_what_is_shown(whole, log, notes);
+  EXPECT_EQ(values_of(whole.tensors[0].view), values_of(log.tensors[0].view));
+}
+
 TEST(Excerpt, TwoLogsAreComparedInWhatBothShow) {
   Catalog a = printed(), b = printed();
   read_places(a), read_places(b);

@@ -93,6 +93,27 @@ const std::vector<Grammar>& grammars() {
        {"model.embed_tokens", "model.layers.0.mlp", "model.layers.0 output 0",
         "model.embed_tokens pass 1", "model.layers.0.mlp pass 1",
         "model.layers.0 output 0 pass 1"}},
+      {layouts::module_folders,  // vLLM's module of RoPE is one for all layers: calls are layers.
+       {"010fed05/step_1/model.embed_tokens/outputs_cuda_1",
+        "010fed05/step_1/model.layers.0.self_attn.qkv_proj/outputs_0_cuda_1",
+        "010fed05/step_1/model.layers.0.self_attn.qkv_proj/inputs_0_cuda_1",
+        "010fed05/step_1/model.layers.0.self_attn.rotary_emb/outputs_1_cuda_1",
+        "010fed05/step_1/model.layers.0.self_attn.rotary_emb_3/outputs_0_cuda_1",
+        "010fed05/step_1/model.layers.0.mlp_1/outputs_cuda_1",
+        "010fed05/step_1/model.layers.0.mlp/outputs_cuda_1"},
+       {"model.embed_tokens pass 1 rank 1",
+        "model.layers.0.self_attn.qkv_proj output 0 pass 1 rank 1",
+        "model.layers.0.self_attn.rotary_emb output 1 pass 1 rank 1",
+        "model.layers.3.self_attn.rotary_emb output 0 pass 1 rank 1",
+        "model.layers.0.mlp@1 pass 1 rank 1", "model.layers.0.mlp pass 1 rank 1"}},
+      {layouts::module_folders,
+       {"npu1_7001/2/root.model.layers.0.mlp/output", "npu1_7001/2/root.model.layers.0/output_1",
+        "npu1_7001/2/root.model.norm/input_0"},
+       {"model.layers.0.mlp pass 2 rank 1", "model.layers.0 output 1 pass 2 rank 1"}},
+      {layouts::module_folders,
+       {"model.layers.0.mlp_outputs_3.output", "model.norm_outputs_3.output_1",
+        "model.norm_inputs_3.input"},
+       {"model.layers.0.mlp pass 3", "model.norm output 1 pass 3"}},
       {layouts::msprobe,
        {"step1/rank2/dump_tensor_data/Module.model.layers.0.mlp.LlamaMLP.forward.0.output.0",
         "proc4711/Module.model.norm.RMSNorm.forward.0.output.1",
@@ -305,6 +326,18 @@ TEST(Layouts, IntegersAreFactsAndFloatsOfTheSameNameAreNot) {
   EXPECT_EQ(recognised(catalog), &layouts::module_hooks);
   EXPECT_EQ(told(layouts::module_hooks, catalog), (Texts{"model.embed_tokens", "model.layers.0.mlp",
                                                          "embed.positions", "input_ids fact"}));
+}
+
+TEST(Layouts, WhatGoesIntoModulesTellsTheTokens) {
+  Catalog catalog = named({"step_0/model.embed_tokens/outputs_cuda_0"});
+  for (const char* name : {"step_0/model.embed_tokens/inputs_0_cuda_0",
+                           "step_0/model.layers.0.self_attn.rotary_emb/inputs_0_cuda_0",
+                           "step_0/model.layers.0.mlp/inputs_0_cuda_0"})
+    catalog.tensors.push_back(integers(name, 4));
+  std::vector<RunFact> facts;
+  for (const Record& record : layouts::module_folders.read(catalog).records)
+    facts.push_back(record.fact);
+  EXPECT_EQ(facts, (std::vector{RunFact::none, RunFact::ids, RunFact::positions}));
 }
 
 TEST(Layouts, LeaveOthersAlone) {

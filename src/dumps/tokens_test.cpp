@@ -31,6 +31,38 @@ TEST(Tokens, APackedBatchIsAPaddedOneWithoutItsPadding) {
   EXPECT_EQ(notes.size(), 1u);
 }
 
+// Gemma's embedding is scaled inside the module in one program, and behind it in the other.
+TEST(Tokens, AScaledEmbeddingTellsTheSameTokens) {
+  const auto run = [](const Rows& values, float factor) {
+    Rows scaled = values;
+    for (float& value : scaled) value *= factor;
+    return run_of({values.size() / 2, 2}, scaled);
+  };
+  Catalog a = run({1, 2, 2, -1, 3, 1}, 8), b = run({5, -4, 1, 2, 2, -1, 3, 1}, 1);
+  std::vector<std::string> notes;
+  line_up_tokens(a, b, notes);
+  EXPECT_EQ(values_of(b.tensors[1].view), (Rows{1, 2, 2, -1, 3, 1}));
+}
+
+TEST(Tokens, IdsThatAreNearAreOthers) {
+  Catalog a = run_of({3, 1}, {1, 2, 3}), b = run_of({5, 1}, {9, 9, 1, 2, 3});
+  a.tokens = {{0, 0, 1000}, {0, 1, 1001}, {0, 2, 1002}};
+  b.tokens = {{0, 0, 1003}, {0, 1, 999}, {1, 0, 1000}, {1, 1, 1001}, {1, 2, 1002}};
+  std::vector<std::string> notes;
+  line_up_tokens(a, b, notes);
+  EXPECT_EQ(values_of(b.tensors[1].view), (Rows{1, 2, 3}));
+}
+
+// Positions have one row for all sequences.
+TEST(Tokens, WhatABatchHasOnceStandsForEachSequence) {
+  Catalog padded = run_of({2, 3, 1}, {1, 2, 3, 4, 5, 99});
+  padded.tensors.push_back({"model.wpe", f32_view({1, 3, 1}, {10, 20, 30}), ""});
+  Catalog packed = run_of({5, 1}, {1, 2, 3, 4, 5});
+  std::vector<std::string> notes;
+  line_up_tokens(padded, packed, notes);
+  EXPECT_EQ(values_of(padded.tensors[2].view), (Rows{10, 20, 30, 10, 20}));
+}
+
 TEST(Tokens, AWarmUpIsLeftOut) {
   Catalog a = run_of({1, 3, 1}, {1, 2, 3});
   Catalog b = run_of({5, 1}, {7, 7, 1, 2, 3});

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -165,18 +166,28 @@ class Statistics {
       if (!number && !flag) return {};                        // Null: nothing was measured.
       numbers.push_back(number ? *number : static_cast<double>(*flag));
     }
-    return add(name, numbers, kProbeStatistics);
+    return add(name, numbers, kProbeStatistics, stored_as(value["dtype"].string(), numbers));
+  }
+
+  // Statistics are as exact as the elements: "torch.bfloat16" and, of MindSpore, "BFloat16".
+  static DType stored_as(std::string_view dtype, const std::vector<double>& numbers) {
+    constexpr double kLargestHalf = 65504;
+    const std::string text = lower(dtype);
+    if (text.ends_with("bfloat16")) return DType::bf16;
+    const auto fits = [](double number) { return std::abs(number) < kLargestHalf; };
+    return text.ends_with("float16") && std::ranges::all_of(numbers, fits) ? DType::f16
+                                                                          : DType::f32;
   }
 
   Result<void> add(const std::string& name, const std::vector<double>& numbers,
-                   std::string_view labels) {
+                   std::string_view labels, DType dtype = DType::f32) {
     TRY(make_room(catalog_.tensors.size()));
-    std::string bytes(numbers.size() * item_bytes(DType::f32), '\0');
-    encode(DType::f32, numbers.data(), numbers.size(), reinterpret_cast<std::byte*>(bytes.data()));
+    std::string bytes(numbers.size() * item_bytes(dtype), '\0');
+    encode(dtype, numbers.data(), numbers.size(), reinterpret_cast<std::byte*>(bytes.data()));
     Tensor tensor;
     tensor.name = name;
     tensor.view =
-        TRY(contiguous_view(DType::f32, {numbers.size()}, ByteSource(bytes_of(std::move(bytes)))));
+        TRY(contiguous_view(dtype, {numbers.size()}, ByteSource(bytes_of(std::move(bytes)))));
     tensor.made_from = fmt::format("{}{}", kStatisticsMark, labels);
     catalog_.tensors.push_back(std::move(tensor));
     return {};

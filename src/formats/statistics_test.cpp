@@ -39,6 +39,19 @@ TEST(Statistics, ReadsTheJsonOfMsprobe) {
             "Module.mlp.M.forward.0.output.0.0 f32 [4] 2 -1 0.5 3" + kNote);
 }
 
+TEST(Statistics, AreAsExactAsTheElements) {
+  const auto of = [](const std::string& dtype, const std::string& norm) {
+    return told(formats::statistics,
+                probe(R"("Module.m.M.forward.0": {"output": [{"dtype": ")" + dtype +
+                      R"(", "Max": 2, "Min": -1, "Mean": 0.5, "Norm": )" + norm + "}]}"));
+  };
+  EXPECT_EQ(of("torch.bfloat16", "3"), "Module.m.M.forward.0.output.0 bf16 [4] 2 -1 0.5 3" + kNote);
+  EXPECT_EQ(of("Float16", "3"), "Module.m.M.forward.0.output.0 f16 [4] 2 -1 0.5 3" + kNote);
+  // A norm that its type cannot hold.
+  EXPECT_EQ(of("torch.float16", "131072"),
+            "Module.m.M.forward.0.output.0 f32 [4] 2 -1 0.5 131072" + kNote);
+}
+
 TEST(Statistics, SaysWhatIsWrong) {
   const auto error = [](const std::string& file) { return error_of(formats::statistics, file); };
   EXPECT_EQ(error("nothing"), "no statistics of TransformerEngine or msprobe in it");

@@ -137,6 +137,16 @@ TEST(Fused, PairsEachPart) {
             Names{});
 }
 
+// llama.cpp has query and key behind RoPE, and value as it was projected.
+TEST(Fused, PairsAPartBesideOthersThatWereChangedSince) {
+  const Catalog fused = catalog_of({{"layers.0.self_attn.qkv_proj", {4, 16}, 1}});
+  const Catalog separate = catalog_of({{"layers.0.self_attn.q_rope", {4, 8}, 2},
+                                       {"layers.0.self_attn.k_rope", {4, 4}, 3},
+                                       {"layers.0.self_attn.v_proj", {4, 4}, 4}});
+  EXPECT_EQ(pairs_of(matchers::fused, fused, separate),
+            Names{"layers.0.self_attn.qkv_proj[v]=layers.0.self_attn.v_proj"});
+}
+
 // Few heads of keys, each on two of four ranks: as large as one copy of each.
 TEST(Fused, CountsWhatSeveralRanksHoldOnce) {
   Catalog separate;

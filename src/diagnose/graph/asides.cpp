@@ -95,7 +95,12 @@ bool is_scaled_aside(const Run& run, const Site& site) {
     const std::optional<BothSides> behind = both_sides(run, *stream);
     return behind && same_form(behind->a, values->a) && share_of(*values, *behind) < kGoesOn;
   }
-  // A norm of the first layer sees no factor, that of a sum with what attention gives does.
+  // Without the stream: the root of its size is what programs multiply by, rounded to bf16. And a
+  // norm of the first layer sees no factor, but that of a sum with what attention gives does.
+  const double factor = factor_between(values->a.values, values->b.values);
+  const double root = std::sqrt(static_cast<double>(values->a.features));
+  constexpr double kRoot = 0x1p-7;
+  if (std::abs(factor / root - 1) < kRoot || std::abs(factor * root - 1) < kRoot) return true;
   const auto norm = std::ranges::find_if(run.sites, [](const Site& other) {
     return other.role == Role::mlp_norm && other.compared();
   });

@@ -55,5 +55,48 @@ TEST(Asides, AreNoneWhereWhatFollowsDiffers) {
   EXPECT_TRUE(alarms(held).starts_with("model.layers.0 ")) << alarms(held);
 }
 
+// Gemma multiplies what it looks up: inside the module in A, behind it in B.
+std::vector<Held> scaled(bool forgotten) {
+  const Values in = random_values(16 * 24, 1), added = random_values(16 * 24, 2);
+  Values small = in;
+  for (double& value : small) value /= 5;
+  const Values out = sum(in, added), of_b = sum(forgotten ? small : in, added);
+  return {{"model.embed_tokens", in, small},
+          {"model.layers.0.input_layernorm", normed(in), normed(in)},
+          {"model.layers.0.mlp", added, added},
+          {"model.layers.0", out, of_b},
+          {"model.layers.1.input_layernorm", normed(out), normed(of_b)}};
+}
+
+TEST(Asides, AnEmbeddingIsScaledBehindItsModule) { EXPECT_EQ(alarms(scaled(false)), ""); }
+
+TEST(Asides, AScaleThatIsForgottenIsAMistake) {
+  EXPECT_TRUE(alarms(scaled(true)).starts_with("model.embed_tokens ")) << alarms(scaled(true));
+}
+
+// Gemma 2 caps its logits behind the head.
+std::vector<Held> capped(double cap, double wrong) {
+  const Values in = random_values(16 * 24, 1);
+  Values logits = random_values(16 * 24, 2), behind = logits;
+  for (double& value : logits) value *= 8;
+  for (std::size_t i = 0; i < behind.size(); ++i)
+    behind[i] = cap * std::tanh(logits[i] / cap) + (i == 5 ? wrong : 0);
+  return {{"model.embed_tokens", in, in},
+          {"model.layers.0.mlp", in, in},
+          {"model.norm", normed(in), normed(in)},
+          {"lm_head", logits, behind}};
+}
+
+TEST(Asides, LogitsMayBeCapped) {
+  std::vector<Site> sites = sites_of(capped(30, 0));
+  sites.back().b.name = "logits";
+  EXPECT_FALSE(diagnose(sites, {}).first);
+  std::vector<Site> same = sites_of(capped(30, 0));  // Both say that they stand before the cap.
+  EXPECT_TRUE(diagnose(same, {}).first);
+  std::vector<Site> other = sites_of(capped(30, 3));
+  other.back().b.name = "logits";
+  EXPECT_TRUE(diagnose(other, {}).first);
+}
+
 }  // namespace
 }  // namespace tensordiff

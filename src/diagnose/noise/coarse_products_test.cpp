@@ -72,6 +72,14 @@ TEST(CoarseProducts, AreToldOnceAndAreNoMistake) {
   EXPECT_EQ(told_of({23}).find("round like"), std::string::npos);
 }
 
+// Another base of RoPE changes all tokens but the first, by what bf16 might.
+TEST(CoarseProducts, RoundEachToken) {
+  std::vector<Held> held = layers({7});
+  for (Held& each : held)
+    for (uint64_t i = 0; i < kWidth; ++i) each.b[i] = each.a[i] * (1 + 1e-8);
+  EXPECT_NE(alarms(held), "");
+}
+
 TEST(CoarseProducts, AreAMistakeInOneStepAlone) {
   EXPECT_TRUE(alarms(layers({10, 23})).starts_with("model.layers.0.self_attn.q_proj"))
       << alarms(layers({10, 23}));

@@ -285,12 +285,12 @@ class Rules(unittest.TestCase):
         noise = np.random.default_rng(24).standard_normal
         a, b = {}, {}
         swapped = lambda value: np.roll(value, len(value) // 2, 0)
-        for i in range(4):
-            rows = 16 if i == 3 else 48
+        for i in range(6):
+            rows = 16 if i == 5 else 48
             for leaf, shape in (("weight", (rows, 24)), ("bias", (rows,))):
                 a[f"blocks.{i}.mod.1.{leaf}"] = noise(shape, dtype=np.float32)
                 made = a[f"blocks.{i}.mod.1.{leaf}"]
-                b[f"steps.{i}.norm.linear.{leaf}"] = swapped(made) if i == 3 else made
+                b[f"steps.{i}.norm.linear.{leaf}"] = swapped(made) if i == 5 else made
         for leaf, shape in (("weight", (32, 24)), ("bias", (32,))):
             a[f"last.mod.1.{leaf}"] = noise(shape, dtype=np.float32)
             b[f"norm_out.linear.{leaf}"] = swapped(a[f"last.mod.1.{leaf}"])

@@ -140,6 +140,16 @@ std::optional<Expected> multiplied(const Run& run, const Site& site) {
   return projected ? std::move(projected) : expect_mlp(*it);
 }
 
+// Whether something that attention reads beside queries, keys and values is wrong, as probabilities
+// that dropout changed: what it makes of those three then tells nothing.
+bool reads_a_mistake(const Run& run, const Site& site) {
+  return std::ranges::any_of(site.inputs, [&](std::size_t input) {
+    const Site& read = run.sites[input];
+    const bool known = read.role >= Role::query && read.role <= Role::value_final;
+    return read.bug() && !known && read.role != Role::fused_qkv;
+  });
+}
+
 // Steps whose tokens are computed each by itself.
 std::optional<Expected> computed(const Run& run, const Site& site, const TokenRange& at) {
   if (site.made_of)
@@ -194,7 +204,7 @@ std::optional<Expected> expected_of(const Run& run, const Site& site) {
     case Role::layer_output:
       return computed(run, site);
     case Role::attention_heads:
-      return attended(run, site);
+      return reads_a_mistake(run, site) ? std::nullopt : attended(run, site);
     default:
       return is_norm(site.role) ? computed(run, site) : multiplied(run, site);
   }

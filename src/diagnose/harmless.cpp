@@ -27,6 +27,16 @@ void forgive_rerouted(const Run& run, Site& site) {
       fmt::format("tokens {} took other experts: rounding decides near a tie", ranges_text(tokens));
 }
 
+// A row that is picked out of a table by what comes in, as the nearest of some codes.
+void forgive_rechosen(const Run& run, Site& site) {
+  if (site.reason.empty()) return;
+  const std::vector<uint64_t> rows = rechosen_rows(run, site);
+  if (rows.empty()) return;
+  site.reason.clear();
+  site.note = fmt::format("rows {} are others of the same table: rounding decides near a tie",
+                          ranges_text(rows));
+}
+
 // Which token of an expert stands first depends on the rank of that expert among those of the
 // token, so that its tokens are a set.
 void forgive_order_in_expert(const Run& run, Site& site) {
@@ -185,6 +195,7 @@ void forgive_moved(const Run& run, Site& site) {
 
 void forgive_harmless(const Run& run, Site& site) {
   forgive_rerouted(run, site);
+  forgive_rechosen(run, site);
   forgive_order_in_expert(run, site);
   forgive_other_tokens(run, site);
   forgive_folded(run, site);

@@ -44,8 +44,14 @@ TokenView by_tokens(const View& view, const Extent& extent) {
   const std::size_t rank = shape.size();
   const auto axis = extent.tokens > 0 ? token_axis(shape, extent) : std::nullopt;
   if (!axis) {
-    result.tokens = rank < 2 ? 1 : product_of(shape, 0, rank - 1);
-    result.features = rank == 0 ? 1 : shape[rank - 1];
+    // Another number of tokens than in most tensors, or in each tower another: what stands first
+    // are still the sequences. A map is one row for each of these: its lines are no tokens.
+    const bool sequences = extent.batch > 1 && rank == 3 && shape[0] == extent.batch;
+    const bool maps = extent.batch > 1 && extent.tokens == 0 && rank > 3;
+    result.batch = sequences ? shape[0] : 1;
+    result.tokens = rank < 2 ? 1 : product_of(shape, sequences ? 1 : 0, maps ? 1 : rank - 1);
+    result.features = rank == 0 ? 1 : product_of(shape, maps ? 1 : rank - 1, rank);
+    if (sequences || maps) result.axis = sequences ? 1 : 0;
     for (std::size_t i = 0; i < rank; ++i) result.order.push_back(i);
     return result;
   }

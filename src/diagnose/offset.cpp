@@ -69,12 +69,34 @@ bool is_factor(const Case& it) {
   return it.norm_a > 0 && accepted(it, factor);
 }
 
+// The bias of a convolution is one number for each channel, which stands behind the batch.
+std::optional<Explanation> of_channels(const Case& it) {
+  const Shape& shape = it.site.views.a.shape;
+  const TokenView source = by_tokens(it.site.views.a, it.run.extent);
+  if (!it.run.activations || shape.size() < 3 || shape[1] == it.run.extent.tokens ||
+      !std::ranges::is_sorted(source.order))
+    return std::nullopt;
+  uint64_t size = 1;  // Of a channel.
+  for (std::size_t axis = 2; axis < shape.size(); ++axis) size *= shape[axis];
+  const auto by_channel = [&](uint64_t row, uint64_t i) {
+    const uint64_t token = it.a.first_token + row % it.a.tokens;
+    const uint64_t at = row / it.a.tokens * source.tokens + token;
+    return (at * it.a.features + i) / size % shape[1];
+  };
+  if (it.a.rows() == 0 || it.a.values.size() < kPointsMin * shape[1]) return std::nullopt;
+  Explanation bias = fit(it, mean_gap(it, shape[1], by_channel), by_channel);
+  bias.text = "one number for each channel is added: a bias that is missing, doubled or another";
+  return accepted(it, bias) ? std::optional(std::move(bias)) : std::nullopt;
+}
+
 std::optional<Explanation> examine(const Case& it) {
   if (it.a.values.size() < kPointsMin) return std::nullopt;
   const auto all = [](uint64_t, uint64_t) { return uint64_t{0}; };
   Explanation one = fit(it, mean_gap(it, 1, all), all);
   one.text = fmt::format("B = A + {}", human_number(std::get<double>(one.parameters[0].value)));
-  if (accepted(it, one) || it.a.rows() < kPointsMin) return one;
+  if (accepted(it, one)) return one;
+  if (std::optional<Explanation> channels = of_channels(it)) return channels;
+  if (it.a.rows() < kPointsMin) return one;
   if (is_factor(it)) return std::nullopt;
   const auto by_feature = [](uint64_t, uint64_t i) { return i; };
   const std::vector<double> vector = mean_gap(it, it.a.features, by_feature);

@@ -57,6 +57,18 @@ TEST(OneStep, AFactorOfTokensThatAreAlike) {
             "scale");
 }
 
+// [sequence, channel, height, width]: the bias of a convolution is one number for each channel.
+TEST(OneStep, ABiasOfChannelsIsAnOffset) {
+  const Values in = random_values(2 * 4 * 10 * 14, 1), map = random_values(2 * 6 * 5 * 7, 2);
+  const Values bias = random_values(6, 3);
+  Values wrong = map;
+  for (std::size_t i = 0; i < wrong.size(); ++i) wrong[i] -= bias[i / 35 % 6];
+  const ToyModel::Dump before = {"post_ln_pre_attn", 0, {2, 4, 10, 14}, in};
+  EXPECT_EQ(first_code({before, {"value", 0, {2, 6, 5, 7}, map}},
+                       {before, {"value", 0, {2, 6, 5, 7}, wrong}}, "0_value"),
+            "offset");
+}
+
 // In memory as [heads, tokens, dim] on both sides, though it was computed token by token.
 TEST(OneStep, HeadsThatWereNotTransposedBackInADumpOfHeads) {
   constexpr uint64_t kTokens = 13, kHeads = 4, kDim = 8, kWidth = kHeads * kDim;

@@ -94,6 +94,29 @@ std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double l
   return few && !one_run(tokens) ? tokens : std::vector<uint64_t>();
 }
 
+std::vector<uint64_t> rechosen_rows(const Run& run, const Site& site) {
+  const bool blurred = std::ranges::any_of(site.inputs, [&](std::size_t input) {
+    const Diff& diff = run.sites[input].comparison.diff;
+    return run.sites[input].compared() && 2 * diff.equal < diff.compared;
+  });
+  const Diff& diff = site.comparison.diff;
+  if (!blurred || !site.compared() || site.is_lost() || 2 * diff.equal < diff.compared) return {};
+  const Result<Matrix> of_a = read_matrix(site.views.a, run.extent);
+  const Result<Matrix> of_b = read_matrix(site.views.b, run.extent);
+  if (!of_a.ok() || !of_b.ok() || !same_form(of_a.value(), of_b.value()) || !of_a.value().whole)
+    return {};
+  std::vector<uint64_t> rows;
+  for (uint64_t row = 0; row < of_a.value().rows(); ++row) {
+    const auto x = of_a.value().row(row), y = of_b.value().row(row);
+    if (std::ranges::equal(x, y)) continue;
+    if (norm(y) == 0) return {};
+    rows.push_back(row);
+  }
+  const bool few = static_cast<double>(rows.size()) <=
+                   likely_turned(site, static_cast<double>(of_a.value().rows()));
+  return few && !one_run(rows) ? rows : std::vector<uint64_t>();
+}
+
 bool is_shared_by_experts(const Site& site) {
   return site.a.place.expert < 0 && site.a.name.find(".experts.") != std::string::npos;
 }

@@ -19,6 +19,11 @@ namespace tensordiff {
 // more than `limit` of a token; else none.
 std::vector<uint64_t> rerouted_tokens(const Run& run, const Site& site, double limit);
 
+// The rows that seem to be others of a table, where they are all of the difference: what comes in
+// differs in most elements, and all other rows are the same to the bit, as where each is the
+// nearest of some codes. None where these are more than ties make likely, or next to each other.
+std::vector<uint64_t> rechosen_rows(const Run& run, const Site& site);
+
 // Whether a step is called by each expert of a layer, as their activation "mlp.experts.act_fn": its
 // one entry holds the tokens of the expert that called it last.
 bool is_shared_by_experts(const Site& site);

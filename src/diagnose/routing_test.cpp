@@ -45,6 +45,29 @@ TEST(Routing, LetsAnExpertHaveAsManyTokensMoreAsTiesMakeLikely) {
   EXPECT_FALSE(other_tokens(1, 1e-7));
 }
 
+// Rows of a table that what comes in picks, as the nearest of some codes.
+TEST(Routing, TakesACodeNearATieForNoise) {
+  const Values in = random_values(16 * 24, 1), codes = random_values(8 * 24, 2);
+  Values rounded = in, picked;
+  for (double& value : rounded) value *= 1 + 0x1p-9;
+  for (std::size_t row = 0; row < 16; ++row)
+    picked.insert(picked.end(), codes.begin() + std::ptrdiff_t(row * 5 % 8 * 24),
+                  codes.begin() + std::ptrdiff_t(row * 5 % 8 * 24 + 24));
+  Values other = picked;
+  std::copy_n(codes.begin(), 24, other.begin() + std::ptrdiff_t(7 * 24));
+  const auto rows = [&](const Values& of_b, const Values& read_by_b) {
+    tensordiff::Run run;
+    run.sites = sites_of({{"layers.0.conv", in, read_by_b}, {"layers.0.codes", picked, of_b}});
+    run.sites[1].inputs = {0};
+    run.sites[1].error_in = 0x1p-9;
+    return rechosen_rows(run, run.sites[1]);
+  };
+  EXPECT_EQ(rows(other, rounded), std::vector<uint64_t>{7});
+  EXPECT_TRUE(rows(other, in).empty()) << "nothing moved it";
+  std::fill_n(other.begin() + std::ptrdiff_t(7 * 24), 24, 0);
+  EXPECT_TRUE(rows(other, rounded).empty()) << "an empty row is no code";
+}
+
 TEST(Routing, TakesATurnedTieForNoise) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     const Insight insight = with_change(dtype, [](double x, uint64_t token, uint64_t i) {

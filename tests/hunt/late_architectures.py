@@ -263,10 +263,10 @@ SEALED = {
     "altclip": lambda r: two_kinds("ChineseCLIP", r, projection_dim=24),
     "decision": decision,
     "crossvit": lambda r: of_timm("crossvit_tiny_240", r, img_size=240, side=240),
-    "gcvit": lambda r: of_timm("gcvit_xxtiny", r, img_size=64, depths=(1, 1, 1, 1)),
-    "resmlp": lambda r: of_timm("resmlp_12_224", r, img_size=64, num_blocks=3),
+    "gcvit": lambda r: of_timm("gcvit_xxtiny", r, img_size=64),
+    "resmlp": lambda r: of_timm("resmlp_12_224", r, img_size=64),
     "mixnet": lambda r: of_timm("mixnet_s", r),
-    "tiny_vit": lambda r: of_timm("tiny_vit_5m_224", r, img_size=64),
+    "tiny_vit": lambda r: of_timm("tiny_vit_5m_224", r),
     "hgnet": lambda r: of_timm("hgnetv2_b0", r),
     "mambaout": lambda r: of_timm("mambaout_femto", r, depths=(1, 1, 1, 1)),
 }

@@ -51,7 +51,8 @@ std::vector<std::vector<Role>> sources_of(Role role) {
     case Role::gated:
       return {{Role::up, Role::mlp_norm}, {Role::gate, Role::mlp_norm}};
     case Role::mlp_output:
-      return {{Role::gated, Role::activation, Role::up, Role::mlp_norm},
+      // The activation of a gate need not be a module.
+      return {{Role::gated, Role::activation, Role::gate, Role::up, Role::mlp_norm},
               {Role::gated, Role::up, Role::mlp_norm}};
     case Role::layer_output:
       return {{Role::mlp_output}, {Role::attention_output}};
@@ -78,6 +79,7 @@ class Edges {
       if (!sites[i].aside) by_role_[{sites[i].block, sites[i].role}].push_back(i);
       if (sites[i].role == Role::layer_output && !sites[i].aside) outputs_.push_back(i);
       if (counts(i) && is_rope_module(tree_[table_of(i)].path)) tables_.push_back(i);
+      if (sites[i].copy_of) copies_[*sites[i].copy_of] = i;
     }
   }
 
@@ -186,13 +188,21 @@ class Edges {
         const std::size_t before = in.size();
         if (const auto known = by_role_.find({site.block, role}); known != by_role_.end())
           for (const std::size_t i : known->second)
-            if (i < index) in.push_back(i);
+            if (i < index) add_with_copies(i, index, in);
         if (in.size() == before) continue;
         // It may be the norm of what attention adds to the stream, which is read with it.
         if (role == Role::branch_norm) add_last_output(index, in);
         break;
       }
     }
+  }
+
+  // What stands behind a source and holds the same in A is read in its place, as dropout at rest.
+  void add_with_copies(std::size_t source, std::size_t index, std::vector<std::size_t>& in) const {
+    in.push_back(source);
+    for (auto copy = copies_.find(source); copy != copies_.end() && copy->second < index;
+         copy = copies_.find(copy->second))
+      if (counts(copy->second)) in.push_back(copy->second);
   }
 
   // What the last block before that of a step gave.
@@ -219,6 +229,7 @@ class Edges {
   // RoPE's tables.
   std::map<std::pair<std::optional<int64_t>, Role>, std::vector<std::size_t>> by_role_;
   std::vector<std::size_t> outputs_, tables_;
+  std::map<std::size_t, std::size_t> copies_;  // The next site that holds the same in A.
 };
 
 }  // namespace

@@ -65,6 +65,26 @@ TEST(Edges, ListsMayTakeTurns) {
   EXPECT_EQ(std::ranges::count(run.sites[3].inputs, 2U), 1);
 }
 
+// Its activation is a function and no module.
+TEST(Edges, AnMlpReadsAGateThatIsNoModule) {
+  EXPECT_EQ(inputs_of_last({same("model.layers.0.ffn_norm", 1),
+                            same("model.layers.0.feed_forward.w1", 2),
+                            same("model.layers.0.feed_forward.w3", 3),
+                            same("model.layers.0.feed_forward.w2", 4)}),
+            (std::vector<std::string>{"model.layers.0.feed_forward.w1",
+                                      "model.layers.0.feed_forward.w3"}));
+}
+
+TEST(Edges, AnMlpReadsWhatDropoutAtRestGives) {
+  std::vector<Held> held = {same("blocks.0.norm2", 1), same("blocks.0.mlp.fc1", 2),
+                            same("blocks.0.mlp.act", 3), same("blocks.0.mlp.drop1", 3),
+                            same("blocks.0.mlp.fc2", 4)};
+  held[3].b = random_values(kValues, 77);
+  const std::vector<std::string> inputs = inputs_of_last(held);
+  EXPECT_EQ(std::ranges::count(inputs, "blocks.0.mlp.drop1"), 1);
+  EXPECT_EQ(alarms(held), "blocks.0.mlp.drop1 ");
+}
+
 TEST(Edges, AttentionOnlyCarriesAnotherTable) {
   const std::vector<Held> held = turned_otherwise("model.rotary_emb");
   const Insight insight = diagnose(sites_of(held), {});

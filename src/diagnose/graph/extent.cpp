@@ -47,6 +47,29 @@ uint64_t batch_of(const std::vector<Site>& sites, uint64_t tokens) {
   return before.empty() ? 1 : before.begin()->first;
 }
 
+constexpr double kNearlyAll = 0.9;  // Of the tensors of a run: some are tables and numbers.
+
+// Whether a size that nearly all tensors have is the batch: it stands first, and what stands behind
+// it is another number from tensor to tensor, as the tokens of two towers or the rows of maps.
+// Tokens that stand first have the same behind them, or nothing but features.
+bool is_batch(const std::vector<Site>& sites, uint64_t size) {
+  double all = 0, first = 0;
+  std::map<uint64_t, double> behind;
+  for (const Site& site : sites) {
+    const Shape& shape = site.views.a.shape;
+    if (!site.compared() || shape.size() < 2 ||
+        std::find(shape.begin(), shape.end() - 1, size) == shape.end() - 1)
+      continue;
+    all += 1;
+    if (shape.size() < 3 || shape[0] != size) continue;
+    first += 1;
+    behind[shape[1]] += 1;
+  }
+  if (first < kNearlyAll * all) return false;
+  return std::ranges::none_of(behind,
+                              [&](const auto& each) { return each.second >= kNearlyAll * all; });
+}
+
 // The number of tokens is the largest size that nearly every tensor has before its last axis.
 Extent sizes_of(const std::vector<Site>& sites) {
   std::map<uint64_t, std::size_t> seen;
@@ -59,7 +82,9 @@ Extent sizes_of(const std::vector<Site>& sites) {
   }
   Extent extent;
   for (const auto& [size, count] : seen)
-    if (size > 1 && count * 10 >= tensors * 9) extent.tokens = size;
+    if (size > 1 && static_cast<double>(count) >= kNearlyAll * static_cast<double>(tensors))
+      extent.tokens = size;
+  if (extent.tokens > 0 && is_batch(sites, extent.tokens)) return {.batch = extent.tokens};
   extent.batch = batch_of(sites, extent.tokens);
   return extent;
 }

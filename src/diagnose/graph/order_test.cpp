@@ -228,6 +228,40 @@ TEST(Order, KnowsTheTokensOfARun) {
   EXPECT_EQ(extent_of(run.sites).tokens, 4U);
 }
 
+Extent extent_of_shapes(const std::vector<Shape>& shapes) {
+  std::vector<Site> sites;
+  for (const Shape& shape : shapes) {
+    Site site;
+    site.a.name = site.b.name = "step";
+    site.views.a = site.views.b = noise_view(shape, static_cast<unsigned>(sites.size()));
+    site.comparison.status = Status::equal;
+    sites.push_back(std::move(site));
+  }
+  return extent_of(sites);
+}
+
+// Two towers share nothing but the number of sequences.
+TEST(Order, TakesNoBatchForTokens) {
+  const Extent towers = extent_of_shapes({{2, 9, 8}, {2, 9, 16}, {2, 9, 8}, {2, 5, 8}, {2, 5, 16}});
+  EXPECT_EQ(towers.tokens, 0U);
+  EXPECT_EQ(towers.batch, 2U);
+  const Extent maps = extent_of_shapes({{2, 8, 4, 4}, {2, 16, 4, 4}, {2, 16, 2, 2}, {2, 32, 2, 2}});
+  EXPECT_EQ(maps.tokens, 0U);
+  EXPECT_EQ(maps.batch, 2U);
+  // Tokens that stand first have nothing but features behind them, or all the same.
+  EXPECT_EQ(extent_of_shapes({{9, 8}, {9, 4, 2}, {9, 2, 2}, {9, 8}}).tokens, 9U);
+  EXPECT_EQ(extent_of_shapes({{9, 2, 8}, {9, 2, 16}, {9, 2, 8}}).tokens, 9U);
+}
+
+TEST(Order, EachTowerHasTokensOfItsOwn) {
+  const View view = noise_view({2, 5, 8}, 1);
+  const TokenView tokens = by_tokens(view, {.batch = 2});
+  EXPECT_EQ(tokens.batch, 2U);
+  EXPECT_EQ(tokens.tokens, 5U);
+  EXPECT_EQ(tokens.features, 8U);
+  EXPECT_EQ(tokens.axis, 1U);
+}
+
 TEST(Order, KnowsRolesAsAHint) {
   EXPECT_EQ(sources_of(Role::query), (std::vector<std::vector<Role>>{{Role::attention_norm}}));
   EXPECT_TRUE(sources_of(Role::other).empty());

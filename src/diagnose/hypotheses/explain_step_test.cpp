@@ -326,6 +326,11 @@ TEST(ExplainOutput, DropoutIsToldFromARowThatIsEmpty) {
   EXPECT_EQ(
       cause_of(with_output([](const Values& a, uint64_t at) { return at < kWidth ? 0 : a[at]; })),
       "");
+  // Nor where all others are rounded otherwise.
+  EXPECT_EQ(cause_of(with_output([](const Values& a, uint64_t at) {
+              return at < kWidth ? 0 : static_cast<float>(a[at] * (1 + 1e-4));
+            })),
+            "");
 }
 
 TEST(ExplainOutput, AnActivationThatCutsOffOneSignIsNoDropout) {
@@ -357,6 +362,16 @@ TEST(ExplainStep, AnotherActivationIsNamed) {
   const Told told = steps.explained();
   ASSERT_TRUE(told.finding);
   EXPECT_EQ(told.finding->explanation, "B applies GELU (erf) where A applies SiLU");
+}
+
+// What was normalised is not in the dumps; without its weight, A's own output is normalised.
+TEST(ExplainStep, ANormOfUnknownInputLacksItsWeightAndNotItself) {
+  Steps steps(DType::f32);
+  const Values x = random_values(kTokens * kWidth, 8), ones(kWidth, 1);
+  const Values w = stored(random_values(kWidth, 9), DType::f32);
+  steps.add("norm", kShape, normed(x, w, 0), normed(x, ones, 0));
+  steps.give({{"norm.weight", view_of({kWidth}, w, DType::f32)}});
+  EXPECT_EQ(steps.code(), "norm_weight");
 }
 
 TEST(ExplainStep, NothingIsSaidOfAStepThatNoOperatorIs) {

@@ -85,7 +85,9 @@ std::optional<Change> dropped(const Context& context, const OperatorPtr& of) {
   // the rows with most zeros are over-represented.
   const auto count = static_cast<double>(x.values.size());
   const double drawn = kDeviations * std::sqrt(share * (1 - share) / count) + kChosenRows * share;
-  if (!(*middle > 1) || std::abs(1 - 1 / *middle - share) > drawn) return std::nullopt;
+  // Where nothing is divided, nothing was drawn: those zeros are a hole.
+  if (!(1 - 1 / *middle >= kShareMin) || std::abs(1 - 1 / *middle - share) > drawn)
+    return std::nullopt;
   return Change{std::make_shared<Dropped>(of, target, *middle),
                 "operator",
                 fmt::format("B sets {} % of the values to zero and multiplies the others by {}: "

@@ -247,8 +247,11 @@ std::vector<Change> Norm::changes(const Context& context) const {
                            "norm"
                          : "B subtracts the mean: a layer norm where A has an RMS norm",
                      "centring", Family::parameter, 1});
-  changes.push_back({input_, "other_tensor", fmt::format("B does not normalize {}", input_->text()),
-                     "norm_missing", Family::substitution, 1});
+  // Its own output without its weight is normalised already.
+  if (!form_.of_own_output)
+    changes.push_back({input_, "other_tensor",
+                       fmt::format("B does not normalize {}", input_->text()), "norm_missing",
+                       Family::substitution, 1});
   lift(
       input_->changes(context),
       [&](const OperatorPtr& made) { return std::make_shared<Norm>(form_, made); }, changes);

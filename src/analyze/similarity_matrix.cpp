@@ -47,16 +47,16 @@ std::vector<T> first_of(const std::vector<T>& all) {
 
 // The first layers of each side, as many as a picture can show.
 Likenesses first_layers(const Likenesses& all) {
-  Likenesses some{first_of(all.names_a), first_of(all.names_b), first_of(all.a), first_of(all.b),
-                  {}};
+  Likenesses some{
+      first_of(all.names_a), first_of(all.names_b), first_of(all.a), first_of(all.b), {}};
   for (std::size_t a = 0; a < some.a.size(); ++a)
     for (std::size_t b = 0; b < some.b.size(); ++b) some.values.push_back(all.at(a, b));
   return some;
 }
 
 Chart map_of(const Likenesses& all, std::string name, std::string title, double Likeness::*what) {
-  Chart chart{Chart::Kind::heat_map, std::move(name), std::move(title), all.names_b,
-              all.names_a,           {}};
+  Chart chart{Chart::Kind::heat_map, std::move(name), std::move(title),
+              all.names_b,           all.names_a,     {}};
   for (const Likeness& each : all.values)
     chart.values.push_back(each.count > 0 ? each.*what : std::numeric_limits<double>::quiet_NaN());
   return chart;

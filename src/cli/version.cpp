@@ -53,8 +53,7 @@ std::string version_text() {
       "debug",
 #endif
       H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE, sqlite3_libversion(), zlibVersion(),
-      ZSTD_versionString(),
-      std::size(formats::kAll) + std::size(folders::kAll), instruction_set());
+      ZSTD_versionString(), std::size(formats::kAll) + std::size(folders::kAll), instruction_set());
 }
 
 }  // namespace tensordiff

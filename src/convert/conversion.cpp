@@ -172,9 +172,7 @@ class Voting {
     }
   }
 
-  const Shape& shape_of(std::size_t pair) const {
-    return a_.tensors[pairs_[pair].a].view.shape;
-  }
+  const Shape& shape_of(std::size_t pair) const { return a_.tensors[pairs_[pair].a].view.shape; }
 
   // Whether two pairs of other kinds order their parts so as well.
   bool is_elsewhere(const Members& members, const Form& form) const {

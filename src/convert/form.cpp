@@ -40,10 +40,10 @@ std::string parts_text(const Form& form) {
   static constexpr std::string_view kTwo[] = {"gate", "up"};
   if (parts.empty()) return "";
   if (reorders_whole(form))
-    return parts.size() == 2 ? "halves exchanged"
-                             : fmt::format("{} of A in the order [{}]",
-                                           parts.size() == 3 ? "thirds" : "quarters",
-                                           fmt::join(parts, ", "));
+    return parts.size() == 2
+               ? "halves exchanged"
+               : fmt::format("{} of A in the order [{}]", parts.size() == 3 ? "thirds" : "quarters",
+                             fmt::join(parts, ", "));
   std::vector<std::string_view> names;
   for (const std::size_t part : parts)
     names.push_back(parts.size() == 3 ? kThree[part] : kTwo[std::min<std::size_t>(part, 1)]);

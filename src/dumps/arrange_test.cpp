@@ -80,9 +80,9 @@ TEST(Arrange, StatisticsAreNotAddedUp) {
 }
 
 TEST(Arrange, WhatAModelGivesIsTheFirstFieldOfItsDataclass) {
-  const Catalog catalog = arranged({rows("transformer.h.0.0", {1, 2}),
-                                    rows("transformer.h.0.1", {3, 4}),
-                                    rows("transformer.last_hidden_state", {5, 6})});
+  const Catalog catalog =
+      arranged({rows("transformer.h.0.0", {1, 2}), rows("transformer.h.0.1", {3, 4}),
+                rows("transformer.last_hidden_state", {5, 6})});
   EXPECT_EQ(values_of(*find(catalog, "transformer")), (Rows{5, 6}));
 }
 

@@ -90,8 +90,7 @@ std::optional<View> in_pairs(const View& view) {
 
 std::optional<double> squares_apart(const View& x, const View& y) {
   const Result<Reader> of_x = Reader::open(x), of_y = Reader::open(y);
-  if (!of_x.ok() || !of_y.ok() || x.shape != y.shape || is_complex(x.dtype) ||
-      is_complex(y.dtype))
+  if (!of_x.ok() || !of_y.ok() || x.shape != y.shape || is_complex(x.dtype) || is_complex(y.dtype))
     return std::nullopt;
   std::vector<double> values_x(x.elements()), values_y(x.elements());
   of_x.value().values(0, values_x.size(), values_x.data());

@@ -53,8 +53,7 @@ TEST(Excerpt, ABatchOfOneMayStandBehindTheTokens) {
   read_places(whole), read_places(log);
   std::vector<std::string> notes;
   keep_what_is_shown(whole, log, notes);
-  EXPECT_EQ(values_of(whole.tensors[0].view),
-            (Rows{0, 1, 2, 6, 7, 8, 9, 10, 11, 15, 16, 17}));
+  EXPECT_EQ(values_of(whole.tensors[0].view), (Rows{0, 1, 2, 6, 7, 8, 9, 10, 11, 15, 16, 17}));
 }
 
 // One token and head of eight features: llama.cpp has 0 and 4 side by side.

@@ -45,8 +45,8 @@ std::optional<int32_t> device_number(std::string_view text) {
 
 // "inputs", "input", "outputs" or "output" in front: takes it off, and says which it was.
 std::optional<bool> take_direction(std::string_view& text) {
-  for (const auto& [word, in] : {std::pair("inputs", true), {"input", true},
-                                 {"outputs", false}, {"output", false}}) {
+  for (const auto& [word, in] :
+       {std::pair("inputs", true), {"input", true}, {"outputs", false}, {"output", false}}) {
     const std::string_view start = word;
     if (!text.starts_with(start)) continue;
     const std::string_view rest = text.substr(start.size());

@@ -176,7 +176,7 @@ class Statistics {
     if (text.ends_with("bfloat16")) return DType::bf16;
     const auto fits = [](double number) { return std::abs(number) < kLargestHalf; };
     return text.ends_with("float16") && std::ranges::all_of(numbers, fits) ? DType::f16
-                                                                          : DType::f32;
+                                                                           : DType::f32;
   }
 
   Result<void> add(const std::string& name, const std::vector<double>& numbers,

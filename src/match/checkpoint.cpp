@@ -59,8 +59,7 @@ bool is_weight(const Tensor& tensor) {
                                                     "bias_hh_l"};
   const auto starts = [leaf](std::string_view start) { return leaf.starts_with(start); };
   return std::ranges::find(kLeaves, leaf) != std::end(kLeaves) ||
-         std::ranges::any_of(kRecurrent, starts) ||
-         module_of_flat(std::string(leaf)).has_value();
+         std::ranges::any_of(kRecurrent, starts) || module_of_flat(std::string(leaf)).has_value();
 }
 
 bool are_checkpoints(const Catalog& a, const Catalog& b) {

@@ -39,8 +39,8 @@ TEST(Copy, MayHaveItsAxesInAnotherOrder) {
 
 // A block with one norm for attention and MLP, which another program keeps twice.
 TEST(Copy, MayBeSmallInOneLayer) {
-  const Catalog a = catalog_of(
-      std::vector<Named>{{"h.0.one.weight", {48}, 1}, {"h.1.one.weight", {48}, 2}});
+  const Catalog a =
+      catalog_of(std::vector<Named>{{"h.0.one.weight", {48}, 1}, {"h.1.one.weight", {48}, 2}});
   const Catalog b = catalog_of(std::vector<Named>{{"z.0.ln1.w", {48}, 1},
                                                   {"z.0.ln2.w", {48}, 1},
                                                   {"z.1.ln1.w", {48}, 2},

@@ -50,11 +50,7 @@ struct Two {
 class Mending {
  public:
   Mending(MatchInput& input, Matching& matching, std::size_t changed)
-      : input_(input),
-        matching_(matching),
-        pairs_(matching.pairs),
-        map_(input),
-        changed_(changed) {
+      : input_(input), matching_(matching), pairs_(matching.pairs), map_(input), changed_(changed) {
     for (const Pair& pair : pairs_) map_.add(pair, 1);
     for (std::size_t i = 0; i < pairs_.size(); ++i)
       by_module_[map_.modules(pairs_[i])].push_back(i);

@@ -253,8 +253,8 @@ std::string changes_text(const Report& report) {
   const PairRow* largest = largest_change(report);
   if (!largest) return "";
   const uint64_t changed = report.summary.different + report.summary.incomparable;
-  std::string text = fmt::format("{} of {} changed", human_count(changed),
-                                 counted(report.pairs.size(), "tensor"));
+  std::string text =
+      fmt::format("{} of {} changed", human_count(changed), counted(report.pairs.size(), "tensor"));
   text += (changed > 1 ? "; largest change: " : ": ") + names_of(*largest);
   if (const auto& change = as_shown(largest->comparison.diff).rel_l2)
     text += fmt::format(" (relative L2 {})", short_number(*change));

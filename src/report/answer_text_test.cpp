@@ -56,8 +56,9 @@ TEST(AnswerText, GivesPlaceCauseEvidenceAndCountsInThatOrder) {
 
 TEST(AnswerText, KeepsTheConfidenceAtTheEdgeWhereACauseTakesMoreLines) {
   Report report = sample_report();
-  report.findings = {finding_of(2, "8 blocks along the features are in another order: B has "
-                                   "A's [7, 6, 5, 4, 3, 2, 1, 0]")};
+  report.findings = {finding_of(2,
+                                "8 blocks along the features are in another order: B has "
+                                "A's [7, 6, 5, 4, 3, 2, 1, 0]")};
   const std::string text = answer(report);
   EXPECT_NE(text.find("\ncause      8 blocks along the features are in another order: B has A's"
                       " [7,  98 %\n"

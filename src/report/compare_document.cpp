@@ -143,8 +143,7 @@ void add_divergences(const Report& report, doc::Document& document) {
   }
   if (const auto& first = report.first_divergence; first && report.steps) {
     const PairRow& row = report.pairs[first->pair];
-    const std::string why =
-        first->explanation.empty() ? "" : capitalised(first->explanation) + ".";
+    const std::string why = first->explanation.empty() ? "" : capitalised(first->explanation) + ".";
     tell(report, row, {Look::bad, "Diverges " + place_of(row), why, {}}, document);
     told.insert(first->pair);
   }

@@ -134,8 +134,7 @@ std::string shorten_pair(std::string_view name, std::size_t arrow, std::size_t w
     const std::string a = shorten(both.a.text(), room_a);
     const std::string b = both.b.text();
     const std::size_t room_b = room - columns(a);
-    return a + std::string(kArrow) +
-           (both.starts_alike ? ending(b, room_b) : shorten(b, room_b));
+    return a + std::string(kArrow) + (both.starts_alike ? ending(b, room_b) : shorten(b, room_b));
   }
   const std::string a = both.a.filled(std::clamp(room / 2, least_a, room - least_b));
   return a + std::string(kArrow) + both.b.filled(room - columns(a));

@@ -14,7 +14,7 @@ namespace tensordiff {
 namespace {
 
 constexpr std::size_t kLengthMax = 1000;
-constexpr std::size_t kNamesMax = 3;       // Of a group of pairs, those that are named.
+constexpr std::size_t kNamesMax = 3;  // Of a group of pairs, those that are named.
 constexpr std::string_view kAccepted = "accepted";
 
 TrialGroup::Outcome outcome_of(const Trial& trial) {

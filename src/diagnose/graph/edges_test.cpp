@@ -67,12 +67,12 @@ TEST(Edges, ListsMayTakeTurns) {
 
 // Its activation is a function and no module.
 TEST(Edges, AnMlpReadsAGateThatIsNoModule) {
-  EXPECT_EQ(inputs_of_last({same("model.layers.0.ffn_norm", 1),
-                            same("model.layers.0.feed_forward.w1", 2),
-                            same("model.layers.0.feed_forward.w3", 3),
-                            same("model.layers.0.feed_forward.w2", 4)}),
-            (std::vector<std::string>{"model.layers.0.feed_forward.w1",
-                                      "model.layers.0.feed_forward.w3"}));
+  EXPECT_EQ(
+      inputs_of_last({same("model.layers.0.ffn_norm", 1), same("model.layers.0.feed_forward.w1", 2),
+                      same("model.layers.0.feed_forward.w3", 3),
+                      same("model.layers.0.feed_forward.w2", 4)}),
+      (std::vector<std::string>{"model.layers.0.feed_forward.w1",
+                                "model.layers.0.feed_forward.w3"}));
 }
 
 TEST(Edges, AnMlpReadsWhatDropoutAtRestGives) {

@@ -74,8 +74,7 @@ bool multiply_alike(const Site& site, const Site& off) {
 bool has_exact_token(const Run& run, const Site& site, double least) {
   const Result<Matrix> a = read_matrix(site.views.a, run.extent);
   const Result<Matrix> b = read_matrix(site.views.b, run.extent);
-  if (!a.ok() || !b.ok() || !same_form(a.value(), b.value()) ||
-      a.value().features < kFeaturesMin)
+  if (!a.ok() || !b.ok() || !same_form(a.value(), b.value()) || a.value().features < kFeaturesMin)
     return false;
   for (uint64_t row = 0; row < a.value().rows(); ++row) {
     const auto of_a = a.value().row(row);

@@ -79,10 +79,12 @@ def near_ties(a: torch.Tensor, b: torch.Tensor, beside: Iterable[torch.Tensor],
 
     The choices are indices into the last axis of the scores, which B returns beside them.
     """
-    if a.shape != b.shape or not a.numel() or a.ndim == 0 or torch.equal(a, b) \
+    if a.shape != b.shape or not a.numel() or a.ndim == 0 \
             or a.dtype not in _INDICES or b.dtype not in _INDICES:
         return False
-    first, second = a.to(b.device).long(), b.long()
+    first, second = a.to(b.device).long(), b.long()  # A may be on the host.
+    if torch.equal(first, second):
+        return False
     least = min(int(first.min()), int(second.min()))
     most = max(int(first.max()), int(second.max()))
     for scores in beside:

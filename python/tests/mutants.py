@@ -276,9 +276,12 @@ def trial(name: str, seed: int, count: int, nested: bool, thrown: Counter[str]) 
     if not chosen:
         return None
     try:
-        moved(port, given, want)
+        far = moved(port, given, want)
     except Exception:
         thrown["breaks the run"] += 1
+        return None
+    if far < VISIBLE:  # A factor 2 and a factor 1/2 make a right port.
+        thrown["cancel each other"] += 1
         return None
     return chosen, done, tensordiff.isolate(reference, port, inputs, inputs_b=given,
                                             hints=False)

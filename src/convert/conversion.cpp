@@ -163,12 +163,13 @@ class Voting {
           !followed.contains(shape_of(each.pair)) && is_elsewhere(members, each.fits))
         apart[{shape_of(each.pair), each.fits}].push_back(each.pair);
     }
-    for (auto& [what, pairs] : apart) {
+    for (auto& each_form : apart) {
+      std::vector<std::size_t>& pairs = each_form.second;  // clang 14 binds no names in a lambda.
       for (const std::size_t pair : pairs) conversion.rule_of[pair] = conversion.rules.size();
       std::erase_if(conversion.exceptions, [&](const Exception& each) {
         return std::ranges::find(pairs, each.pair) != pairs.end();
       });
-      conversion.rules.push_back({what.second, kind.a, kind.b, std::move(pairs)});
+      conversion.rules.push_back({each_form.first.second, kind.a, kind.b, std::move(pairs)});
     }
   }
 

@@ -80,6 +80,7 @@ class Edges {
       if (sites[i].role == Role::layer_output && !sites[i].aside) outputs_.push_back(i);
       if (counts(i) && is_rope_module(tree_[table_of(i)].path)) tables_.push_back(i);
       if (sites[i].copy_of) copies_[*sites[i].copy_of] = i;
+      note_first(i);
     }
   }
 
@@ -110,6 +111,7 @@ class Edges {
   // What a module gave before a step. Of one that was not dumped itself, what its last part gave,
   // and those before where that only holds what is elsewhere, too; of a list all, as of experts.
   void add_outputs(std::size_t module, std::size_t before, std::vector<std::size_t>& in) const {
+    if (begins_after(module, before)) return;
     const std::size_t had = in.size();
     for (const std::size_t site : tree_[module].outputs)
       if (site < before && counts(site)) in.push_back(site);
@@ -122,6 +124,21 @@ class Edges {
                                    [&](std::size_t site) { return !sites_[site].copy_of; });
       if (own && !tree_[inside[i]].repeated && !is_tuple(inside[i])) return;
     }
+  }
+
+  // The site that comes first in a module and in all around it.
+  void note_first(std::size_t site) {
+    for (std::size_t module = tree_.module_of(site);; module = tree_[module].parent) {
+      if (module >= first_.size()) first_.resize(module + 1, SIZE_MAX);
+      if (first_[module] <= site) return;  // Then so it is in all around it.
+      first_[module] = site;
+      if (module == Module::kRoot) return;
+    }
+  }
+
+  // Whether nothing in a module comes before a step: of thousands of layers, that is half of them.
+  bool begins_after(std::size_t module, std::size_t before) const {
+    return module >= first_.size() || first_[module] >= before;
   }
 
   // Whether all that is inside are numbers, as in the caches that a model gives beside its output.
@@ -138,7 +155,7 @@ class Edges {
     for (; module != Module::kRoot; module = tree_[module].parent) {
       std::optional<std::size_t> last;  // Of the list that the module is in.
       for (const std::size_t other : tree_[tree_[module].parent].inside) {
-        if (other == module) continue;
+        if (other == module || begins_after(other, before)) continue;
         const bool listed = tree_[other].repeated && tree_[module].repeated &&
                             tree_[other].stem == tree_[module].stem;
         // What has a higher number comes later, unless two lists take turns: convs1.0, convs2.0,
@@ -229,6 +246,7 @@ class Edges {
   // RoPE's tables.
   std::map<std::pair<std::optional<int64_t>, Role>, std::vector<std::size_t>> by_role_;
   std::vector<std::size_t> outputs_, tables_;
+  std::vector<std::size_t> first_;             // By module.
   std::map<std::size_t, std::size_t> copies_;  // The next site that holds the same in A.
 };
 

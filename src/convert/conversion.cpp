@@ -164,7 +164,7 @@ class Voting {
         apart[{shape_of(each.pair), each.fits}].push_back(each.pair);
     }
     for (auto& each_form : apart) {
-      std::vector<std::size_t>& pairs = each_form.second;  // clang 14 binds no names in a lambda.
+      std::vector<std::size_t>& pairs = each_form.second;  // Clang 14 captures no binding.
       for (const std::size_t pair : pairs) conversion.rule_of[pair] = conversion.rules.size();
       std::erase_if(conversion.exceptions, [&](const Exception& each) {
         return std::ranges::find(pairs, each.pair) != pairs.end();

@@ -48,7 +48,7 @@ std::optional<BothSides> both_sides(const Run& run, const Site& site) {
   return BothSides{std::move(a).value(), std::move(b).value()};
 }
 
-constexpr double kRoundings = 4;  // Of the values and of the factor, on both sides.
+constexpr double kRoundings = 4;  // A and B each round the value and the factor.
 
 bool is_multiple(const BothSides& of, double roundoff) {
   const double factor = factor_between(of.a.values, of.b.values);
@@ -83,7 +83,7 @@ const Site* stream_behind(const Run& run, const Site& embedding) {
   return first;
 }
 
-constexpr double kGoesOn = 0.5;  // Between the two; attention and MLP add little along it.
+constexpr double kGoesOn = 0.5;  // Halfway between 1 (it goes on) and 0 (it does not).
 
 // Whether B holds the embedding times a number that the layers do not see.
 bool is_scaled_aside(const Run& run, const Site& site) {
@@ -99,7 +99,7 @@ bool is_scaled_aside(const Run& run, const Site& site) {
   // norm of the first layer sees no factor, but that of a sum with what attention gives does.
   const double factor = factor_between(values->a.values, values->b.values);
   const double root = std::sqrt(static_cast<double>(values->a.features));
-  constexpr double kRoot = 0x1p-7;
+  constexpr double kRoot = 0x1p-7;  // Two roundoffs of bf16.
   if (std::abs(factor / root - 1) < kRoot || std::abs(factor * root - 1) < kRoot) return true;
   const auto norm = std::ranges::find_if(run.sites, [](const Site& other) {
     return other.role == Role::mlp_norm && other.compared();
@@ -118,7 +118,7 @@ std::optional<double> cap_between(const Matrix& a, const Matrix& b) {
     if (std::abs(a.values[i]) - std::abs(b.values[i]) > std::abs(x) - std::abs(y))
       x = a.values[i], y = b.values[i];
   if (!(std::abs(x) > std::abs(y)) || x * y <= 0) return std::nullopt;
-  constexpr double kWidest = 1e6;  // Of what it caps: a wider one changes nothing.
+  constexpr double kWidest = 1e6;  // Bounds the search: such a cap changes nothing.
   double low = std::abs(y), high = kWidest * std::abs(x);
   for (int i = 0; i < 100; ++i) {
     const double cap = std::sqrt(low * high);

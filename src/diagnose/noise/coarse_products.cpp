@@ -26,7 +26,7 @@ constexpr Format kFormats[] = {{"TF32", 0x1p-11}, {"bf16", 0x1p-8}};
 // less, those that cancel more: by up to the root of how many there are, of which 8 is a usual one.
 constexpr double kOfProduct = 0.6;
 constexpr double kSpread = 8;
-// Of a token, for its error to be that of all tokens: the root of 1/16 is a quarter.
+// From 16 features on, the error of one token tells that of all to a quarter (1/√16).
 constexpr uint64_t kFeaturesMin = 16;
 // Of the steps that are off: the first, and the three projections that read one norm.
 constexpr std::size_t kLooksMax = 4;

@@ -51,6 +51,7 @@ JobPtr Jobs::start(const std::string& session, std::string_view kind, Work work)
     if (waiting_.size() >= kWaitingMax || !add_worker()) return nullptr;
     // Before the new one can run and end.
     for (const JobPtr& other : before) other->superseded_ = true;
+    job->number_ = ++started_;
     jobs_.emplace(job->id, job);
     waiting_.splice(waiting_.end(), place);
     changed_.notify_all();
@@ -150,12 +151,23 @@ JobPtr Jobs::of(const std::string& session) const {
   return nullptr;
 }
 
+JobPtr Jobs::latest(const std::string& session) const {
+  const std::lock_guard lock(mutex_);
+  JobPtr latest;
+  for (const auto& [id, job] : jobs_)
+    if (job->session == session && (!latest || job->number_ > latest->number_)) latest = job;
+  return latest;
+}
+
+// The oldest first.
 void Jobs::forget_ended() {
-  std::size_t ended = 0;
-  for (auto each = jobs_.begin(); each != jobs_.end();) {
-    const bool forget = !each->second->running() && ++ended > kEndedKept;
-    each = forget ? jobs_.erase(each) : std::next(each);
-  }
+  std::vector<JobPtr> ended;
+  for (const auto& [id, job] : jobs_)
+    if (!job->running()) ended.push_back(job);
+  if (ended.size() <= kEndedKept) return;
+  std::ranges::sort(ended, {}, &Job::number_);
+  ended.resize(ended.size() - kEndedKept);
+  for (const JobPtr& job : ended) jobs_.erase(job->id);
 }
 
 void Jobs::stop() {

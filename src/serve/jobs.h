@@ -42,6 +42,7 @@ class Job {
 
  private:
   friend class Jobs;
+  uint64_t number_ = 0;  // In the order in which jobs were started.
   Cancellation cancellation_;
   std::atomic<bool> superseded_ = false;
   std::function<bool(Job& job)> work_;
@@ -75,6 +76,8 @@ class Jobs {
   JobPtr find(const std::string& id) const;
   // The one that runs or waits for a session; nothing when there is none.
   JobPtr of(const std::string& session) const;
+  // The last one that was started for a session, even if it has ended.
+  JobPtr latest(const std::string& session) const;
 
   // One that waits ends at once, one that runs as soon as it notices.
   void cancel(const JobPtr& job);
@@ -95,6 +98,7 @@ class Jobs {
   std::map<std::string, JobPtr> jobs_;
   std::list<JobPtr> waiting_, running_;
   std::vector<std::thread> workers_;
+  uint64_t started_ = 0;
   bool stopped_ = false;
 };
 

@@ -90,5 +90,20 @@ TEST(Jobs, WhatOneThrowsIsItsOwnFailure) {
   EXPECT_EQ(next->state(), Job::State::done);
 }
 
+TEST(Jobs, KeepsTheLatestOnesThatHaveEnded) {
+  Jobs jobs;
+  EXPECT_EQ(jobs.latest("s"), nullptr);
+  std::vector<JobPtr> all;
+  for (int i = 0; i < 100; ++i) {
+    all.push_back(jobs.start(i % 2 == 0 ? "s" : "t", "compare", [](Job&) { return true; }));
+    all.back()->wait();
+    EXPECT_EQ(jobs.latest(all.back()->session), all.back());
+  }
+  EXPECT_EQ(jobs.latest("s"), all[98]);
+  EXPECT_EQ(jobs.of("s"), nullptr);  // It has ended.
+  EXPECT_EQ(jobs.find(all[0]->id), nullptr);
+  EXPECT_EQ(jobs.find(all[50]->id), all[50]);
+}
+
 }  // namespace
 }  // namespace tensordiff::serve

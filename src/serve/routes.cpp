@@ -189,8 +189,8 @@ Target open_row(const Call& call) {
   return target;
 }
 
-std::string session_brief(App& app, const SessionPtr& session) {
-  const JobPtr job = app.jobs.of(session->id());
+std::string session_brief(App& app, const SessionPtr& session, bool started) {
+  const JobPtr job = started ? app.jobs.latest(session->id()) : nullptr;
   JsonWriter json;
   json.begin_object().member("id", session->id());
   session->read(

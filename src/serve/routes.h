@@ -63,8 +63,9 @@ Target open_row(const Call& call);  // Also opens its values.
 // Which finding of the row is to be applied to A (`apply=0`), if any.
 Result<std::optional<std::size_t>> finding_wanted(const Call& call);
 
-// {id, rev, run, job} of a session.
-std::string session_brief(App& app, const SessionPtr& session);
+// {id, rev, run, job} of a session. `job` is the comparison that the request started, which may
+// have ended already.
+std::string session_brief(App& app, const SessionPtr& session, bool started = true);
 
 // --- the handlers, by file ---
 

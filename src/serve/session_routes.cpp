@@ -142,8 +142,9 @@ Reply patch_session(const Call& call) {
   TRY(apply(call.body, after));
   TRY(call.app.sessions.set(target.session, after));
   after.name = before.name;
-  if (after != before) call.app.sessions.compare(target.session, false);
-  return json_response(session_brief(call.app, target.session));
+  const bool compares = after != before;
+  if (compares) call.app.sessions.compare(target.session, false);
+  return json_response(session_brief(call.app, target.session, compares));
 }
 
 Reply delete_session(const Call& call) {

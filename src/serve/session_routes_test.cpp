@@ -17,6 +17,7 @@ TEST_F(SessionRoutes, ListsChangesAndForgets) {
     return ask("PATCH", "/api/v1/sessions/" + id, body).status;
   };
   EXPECT_EQ(patch(R"({"name":"mine"})"), 200);
+  EXPECT_TRUE(json(ask("PATCH", "/api/v1/sessions/" + id, R"({"name":"m"})"))["job"].is_null());
   EXPECT_EQ(app->jobs.of(id), nullptr);  // A name compares nothing again.
   EXPECT_EQ(patch(R"({"policy":{"atol":9}})"), 200);
   wait(id);

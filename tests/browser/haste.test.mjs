@@ -81,6 +81,73 @@ test('back takes one step back, and forward one forward', async (t) => {
   await atIs(page, '1,1');
 });
 
+test('a person who is quicker than the first address has all steps in the history', async (t) => {
+  const page = await openFour(t);
+  await delay(page, /\/pairs\/\d+\?run=/, 300);
+  for (let i = 0; i < 3; i++) await page.keyboard.press('j');
+  await openIs(page, 'mlp');
+  for (const name of ['value', 'key', 'query']) {
+    await page.goBack();
+    await openIs(page, name);
+  }
+  await page.goForward();
+  await openIs(page, 'key');
+});
+
+test('where a person was last is kept, also when another pair is opened at once', async (t) => {
+  const page = await openFour(t);
+  await page.keyboard.press('}');
+  await page.keyboard.press('j');
+  await openIs(page, 'key');
+  await page.goBack();
+  await openIs(page, 'query');
+  await atIs(page, '7,0');
+});
+
+test('another address of the open pair moves the cursor, and only what a person did is a step', async (t) => {
+  const page = await openFour(t);
+  await atIs(page, '0,0');
+  const length = await page.evaluate(() => history.length);
+  await Promise.all([
+    page.waitForResponse(/\/pairs\/0\?run=/),
+    page.evaluate(() => { location.hash = location.hash.replace('at=0,0', 'at=3,4'); }),
+  ]);
+  await page.waitForFunction(() => document.querySelector('.vt td.cur') !== null);
+  await page.keyboard.press('}');
+  await atIs(page, '7,4');
+  assert.equal(await page.evaluate(() => history.length), length + 1, 'the address that was typed');
+  await page.locator('.logo').click();
+  await page.getByRole('heading', { name: 'Recent' }).waitFor();
+  await page.goBack();
+  await openIs(page, 'query');
+  await atIs(page, '7,4');
+});
+
+test('what is being typed is not written over by news', async (t) => {
+  const page = await openFour(t);
+  await page.locator('.hm canvas').first().waitFor();
+  const box = page.getByLabel(/Rows shown of dimension 0/);
+  await box.fill('-3:');
+  await page.locator('.hm canvas').first().hover();
+  await page.mouse.wheel(0, -300);
+  await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).has('z'));
+  assert.equal(await box.inputValue(), '-3:');
+  await box.press('Enter');
+  await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).get('z')?.startsWith('5,8,'));
+});
+
+test('a note belongs to the pair that it was begun on', async (t) => {
+  const page = await openFour(t);
+  await page.getByRole('button', { name: 'Note on this pair' }).click();
+  await page.keyboard.type('jump of query');
+  await page.locator('.prow', { hasText: 'value' }).click();
+  await openIs(page, 'value');
+  assert.equal(await page.getByLabel('Note', { exact: true }).count(), 0);
+  await page.locator('.prow', { hasText: 'query' }).click();
+  await openIs(page, 'query');
+  assert.equal(await page.getByLabel('Note', { exact: true }).inputValue(), 'jump of query');
+});
+
 test('a dialog does not move when more of it comes', async (t) => {
   const page = await openFour(t);
   await delay(page, '**/pairings', 400);

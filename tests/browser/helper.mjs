@@ -86,6 +86,14 @@ const slowly = async (route) => {
   await route.fallback().catch(() => {}); // The page may be gone.
 };
 
+/** THROTTLE=6: the page has a sixth of the processor, as on a busy or small machine. */
+const THROTTLE = Number(process.env.THROTTLE ?? 1);
+
+async function throttle(page) {
+  const client = await page.context().newCDPSession(page);
+  await client.send('Emulation.setCPUThrottlingRate', { rate: THROTTLE });
+}
+
 /** PAGE=web/dist: the page of that folder in place of the one in the program, which is not built anew. */
 const PAGE = process.env.PAGE;
 const servePage = (route) => {
@@ -116,6 +124,7 @@ export async function browse(t, url, { size = [1440, 900], theme = 'light', allo
   if (PAGE) await page.route(/^[^#?]*\/(assets\/[^?#]*)?([?#].*)?$/, servePage);
   await before?.(page);
   if (SLOW > 0) await page.route('**/api/**', slowly);
+  if (THROTTLE > 1) await throttle(page);
   await page.goto(url);
   return page;
 }

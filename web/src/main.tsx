@@ -8,10 +8,10 @@ import { listenToKeys } from './keys/keys';
 import * as api from './net/api';
 import { takeToken } from './net/http';
 import { followOpen } from './store/deeds';
-import { followConnection, followPair, wantPlace } from './store/pair';
+import { applyFinding, followConnection, followPair, wantPlace } from './store/pair';
 import { watchTheme } from './store/prefs';
 import { followProbe } from './store/probe';
-import { failed, leaveSession, openSession } from './store/session';
+import { closeSession, failed, openSession } from './store/session';
 import * as state from './store/state';
 import { keepUrl, readHash, readZoom } from './store/url';
 import { watchFiles } from './store/watch';
@@ -30,12 +30,14 @@ async function go(hash: string) {
   const place = readHash(hash);
   wantPlace({ ...place, zoom: readZoom(hash) });
   if (place.session === null) {
-    leaveSession();
+    closeSession();
     return;
   }
-  if (place.session === state.session.value?.id && place.pair !== null)
-    state.openPair.value = place.pair;
-  else await openSession(place.session, place.pair);
+  const isHere = place.session === state.session.value?.id && place.pair !== null;
+  if (!isHere) await openSession(place.session, place.pair);
+  // Another place in the pair that is open.
+  else if (place.pair === state.openPair.value) applyFinding(place.applied);
+  else state.openPair.value = place.pair;
 }
 
 async function start() {
@@ -51,23 +53,18 @@ async function start() {
   watchFiles();
   followProbe();
   followPlane();
+  const arrived = keepUrl(go);
   try {
     const health = api.health().then((said) => {
       state.health.value = said;
       return said.open;
     });
-    const asked = new URLSearchParams(hash.slice(1)).get('s');
-    if (asked) await Promise.all([go(hash), health]);
-    else {
-      const open = await health;
-      if (open) await openSession(open);
-    }
+    const [, open] = await Promise.all([arrived, health]);
+    if (open && !new URLSearchParams(hash.slice(1)).has('s')) await openSession(open);
   } catch (error) {
     failed(error);
   }
   state.opening.value = false;
-  keepUrl();
-  window.addEventListener('popstate', () => go(location.hash));
   effect(() => {
     const session = state.session.value;
     const names = session

@@ -1,7 +1,7 @@
 // The first screen: two slots, three modes found out by themselves, the demo, what was before.
 import * as api from '../net/api';
 import type { Mode } from '../net/types';
-import { failed, openSession } from '../store/session';
+import { enterSession, failed } from '../store/session';
 import * as state from '../store/state';
 import { Icon } from '../ui/parts';
 import { Logo, ThemeButton } from '../ui/TopBar';
@@ -27,7 +27,7 @@ const MODES: [Mode, string][] = [
   ['mixed', 'Mixed: archive and single files'],
 ];
 
-const openDemo = () => api.demo().then((made) => openSession(made.id), failed);
+const openDemo = () => api.demo().then((made) => enterSession(made.id), failed);
 
 function ModeBar() {
   return (

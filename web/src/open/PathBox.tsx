@@ -94,6 +94,7 @@ export function PathBox({ side }: { side: SideName }) {
           onInput={(event) => look(event.currentTarget.value)}
           onKeyDown={onKey}
           onBlur={() => {
+            latest.current.stop();
             list.value = null;
           }}
         />

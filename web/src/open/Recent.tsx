@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { count, when } from '../fmt/number';
 import * as api from '../net/api';
 import type { Recent as One } from '../net/types';
-import { failed, openSession } from '../store/session';
+import { enterSession, failed } from '../store/session';
 import type { Class } from '../store/status';
 import { Glyph, Icon, SideMark } from '../ui/parts';
 
@@ -52,7 +52,7 @@ export function Recent() {
           {list.value.slice(0, SHOWN).map((one) => {
             const [kind, text] = resultOf(one);
             return (
-              <tr key={one.id} onClick={() => openSession(one.id)}>
+              <tr key={one.id} onClick={() => enterSession(one.id)}>
                 <td>
                   <button type="button" class="names">
                     <SideMark side="a" small /> {one.a}

@@ -3,7 +3,7 @@ import { computed, signal } from '@preact/signals';
 import * as api from '../net/api';
 import { ApiError } from '../net/http';
 import type { Mode, Source } from '../net/types';
-import { openSession } from '../store/session';
+import { enterSession } from '../store/session';
 import { type Progress, upload } from './upload';
 
 export interface Item {
@@ -148,7 +148,7 @@ export async function start(asked?: Mode) {
   try {
     const ids = (side: SideName) => slots[side].value.map((item) => item.source!.id);
     const made = await api.startSession({ a: ids('a'), b: ids('b'), mode: asked ?? mode.value });
-    await openSession(made.id);
+    await enterSession(made.id);
     clear();
   } catch (error) {
     startError.value = reason(error);

@@ -1,6 +1,6 @@
 // What the axes of a pair are, said by hand: compared again with that.
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import * as api from '../net/api';
 import { ApiError } from '../net/http';
 import type { Pair } from '../net/types';
@@ -22,8 +22,8 @@ export function exampleOf(a: readonly number[], b: readonly number[]): string {
 
 export function LayoutEditor({ pair, onClose }: { pair: Pair; onClose: () => void }) {
   const box = useRef<HTMLInputElement>(null);
-  // The attribute is for pages that load; this one is there already.
-  useEffect(() => box.current!.focus(), []);
+  // At once, so that the very next key is typed here.
+  useLayoutEffect(() => box.current!.focus(), []);
   const complaint = useSignal('');
   /** What does not fit is refused here, and nothing is compared again. */
   const apply = async (dims: string | null) => {

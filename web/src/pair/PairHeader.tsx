@@ -122,10 +122,18 @@ function Actions({ pair, onNote }: { pair: Pair; onNote: () => void }) {
   );
 }
 
+interface Editing {
+  what: 'note' | 'layout';
+  pair: number;
+}
+
 export function PairHeader({ pair }: { pair: Pair }) {
-  const editing = useSignal<'note' | 'layout' | null>(null);
-  const edit = (what: 'note' | 'layout') => {
-    editing.value = editing.value === what ? null : what;
+  const editing = useSignal<Editing | null>(null);
+  // Of the pair that it was opened for: another one that comes meanwhile is not edited by it.
+  const edited = editing.value?.pair === pair.id ? editing.value.what : null;
+  const edit = (what: Editing['what']) => {
+    state.awaitsFirst.value = false;
+    editing.value = edited === what ? null : { what, pair: pair.id };
   };
   const close = () => {
     editing.value = null;
@@ -172,8 +180,8 @@ export function PairHeader({ pair }: { pair: Pair }) {
       </div>
       <Relation pair={pair} />
       <Findings pair={pair} />
-      {editing.value === 'note' && <NoteEditor pair={pair} onClose={close} />}
-      {editing.value === 'layout' && <LayoutEditor pair={pair} onClose={close} />}
+      {edited === 'note' && <NoteEditor pair={pair} onClose={close} />}
+      {edited === 'layout' && <LayoutEditor pair={pair} onClose={close} />}
     </section>
   );
 }

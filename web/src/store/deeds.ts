@@ -1,5 +1,5 @@
 // What a person can do to the list: walk it, move rows, pair and unpair by hand.
-import { effect, untracked } from '@preact/signals';
+import { batch, effect, untracked } from '@preact/signals';
 import type { Deed } from '../dnd/machine';
 import { moved } from '../dnd/machine';
 import { counted } from '../fmt/number';
@@ -15,9 +15,12 @@ import * as view from './view';
 export function open(id: number) {
   const row = state.store.value.row(id);
   if (row < 0) return;
-  state.awaitsFirst.value = false;
-  state.openPair.value = id;
-  state.drawer.value = false;
+  batch(() => {
+    state.awaitsFirst.value = false;
+    if (state.openPair.value !== id) state.steps.value++;
+    state.openPair.value = id;
+    state.drawer.value = false;
+  });
 }
 
 /** The tree shows the row of the open pair, however that was opened. */

@@ -12,6 +12,8 @@ const latest = new Latest();
 let wanted: Wanted | null = null;
 
 interface Wanted {
+  /** Null: whichever opens first. */
+  pair: number | null;
   at: number[] | null;
   plane: [number, number] | null;
   zoom: view.Window | null;
@@ -21,6 +23,9 @@ interface Wanted {
 export const wantPlace = (place: Wanted) => {
   wanted = place;
 };
+
+/** Of another pair than the one that was meant, nothing is wanted. */
+const wantedOf = (id: number) => (wanted?.pair === null || wanted?.pair === id ? wanted : null);
 
 async function load(sessionId: string, id: number) {
   const signal = latest.next();
@@ -36,10 +41,11 @@ async function load(sessionId: string, id: number) {
       state.pairError.value = null;
       state.pairBusy.value = false;
       const isNew = another || !before?.metrics;
-      if (isNew || view.sliceA.value.at.length !== (view.shapeOf(pair) ?? []).length)
-        view.lookAt(pair, wanted?.at);
-      if (wanted?.plane) view.showPlane(...wanted.plane);
-      if (wanted?.zoom) view.zoom.value = wanted.zoom;
+      const place = wantedOf(id);
+      if (isNew || place || view.sliceA.value.at.length !== (view.shapeOf(pair) ?? []).length)
+        view.lookAt(pair, place?.at);
+      if (place?.plane) view.showPlane(...place.plane);
+      if (place?.zoom) view.zoom.value = place.zoom;
       wanted = null;
     });
   } catch (error) {
@@ -85,7 +91,7 @@ export function followPair() {
       // Findings come after the metrics, with the end of the job.
       const key = `${now.join(' ')} ${session.state === 'done'} ${session.findings.length}`;
       if (key === last && state.pair.value?.id === id) return;
-      if (state.pair.value?.id !== id) state.applied.value = wanted?.applied ?? null;
+      if (state.pair.value?.id !== id) state.applied.value = wantedOf(id)?.applied ?? null;
       last = key;
       if (rev > 0) load(session.id, id);
     });

@@ -55,7 +55,7 @@ export function closeGroups(store: PairStore, pair: number | null) {
   if (labels.size > 0) state.closed.value = labels;
 }
 
-export async function openSession(id: string, pair: number | null = null) {
+export async function openSession(id: string, pair: number | null = null, isStep = false) {
   stopFollowing();
   const store = new PairStore();
   opens++;
@@ -80,6 +80,7 @@ export async function openSession(id: string, pair: number | null = null) {
       showUseful(session, pair === null);
       closeGroups(store, first);
       state.openPair.value = first;
+      if (isStep) state.steps.value++;
     });
     state.awaitsFirst.value = !known && isRunning(session);
     follow(session);
@@ -89,6 +90,9 @@ export async function openSession(id: string, pair: number | null = null) {
     opens--;
   }
 }
+
+/** Of a person who chose it: Back leads to where that was. */
+export const enterSession = (id: string) => openSession(id, null, true);
 
 /** How often the server was lost. What was asked before that says nothing of whether it is back. */
 let losses = 0;
@@ -256,7 +260,14 @@ export async function rerun(start: Promise<{ id: string }>) {
   }
 }
 
-export function leaveSession() {
+/** Of a person who wants to open something else: Back leads here again. */
+export const leaveSession = () =>
+  batch(() => {
+    state.steps.value++;
+    closeSession();
+  });
+
+export function closeSession() {
   stopFollowing();
   fetching.stop();
   batch(() => {

@@ -67,6 +67,8 @@ export const flat = computed<Flat>(() => layOut(grouped.value, closed.value));
 
 /** The pair that is open on the right, by its number. */
 export const openPair = signal<number | null>(null);
+/** Counts what a person opened: each is a step that Back takes back. */
+export const steps = signal(0);
 /** The first divergence is to be opened when it is known: until a person opens something else. */
 export const awaitsFirst = signal(false);
 /** The row of the tree that has the focus: a code of `flat`. */

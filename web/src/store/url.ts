@@ -1,5 +1,5 @@
 // The URL carries the view: #s=SESSION&p=20&at=2,84,2529&plane=1,2&z=0:192,2400:2688&v=2d…
-import { batch, effect } from '@preact/signals';
+import { batch, effect, signal } from '@preact/signals';
 import * as state from './state';
 import { CLASSES, type Class } from './status';
 import * as view from './view';
@@ -25,11 +25,6 @@ const pick = <T extends string>(list: readonly T[], word: string | null): T | nu
 const numbers = (text: string | null): number[] | null =>
   text === null || !/^\d+(,\d+)*$/.test(text) ? null : text.split(',').map(Number);
 
-function readPair(hash: string): number | null {
-  const pair = new URLSearchParams(hash.replace(/^#/, '')).get('p');
-  return pair === null ? null : Number(pair);
-}
-
 export function readHash(hash: string): Place {
   const fields = new URLSearchParams(hash.replace(/^#/, ''));
   batch(() => {
@@ -43,10 +38,11 @@ export function readHash(hash: string): Place {
     );
   });
   const plane = numbers(fields.get('plane'));
+  const pair = fields.get('p');
   const applied = fields.get('f');
   return {
     session: fields.get('s'),
-    pair: readPair(hash),
+    pair: pair === null ? null : Number(pair),
     at: numbers(fields.get('at')),
     plane: plane?.length === 2 ? [plane[0], plane[1]] : null,
     applied: applied === null || !/^\d+$/.test(applied) ? null : Number(applied),
@@ -63,11 +59,11 @@ export function readZoom(hash: string): view.Window | null {
 
 const short = (value: number) => String(Math.round(value * 100) / 100);
 
-export function hashOf(): string {
-  const session = state.session.value;
-  if (!session) return '';
-  const fields = new URLSearchParams({ s: session.id });
-  if (state.openPair.value !== null) fields.set('p', String(state.openPair.value));
+/** The open pair has come: cursor and window are its own, not those of the one before. */
+const isSettled = () =>
+  !state.pairBusy.value && (state.pair.value?.id ?? null) === state.openPair.value;
+
+function writePlace(fields: URLSearchParams) {
   const slice = view.sliceA.value;
   if (slice.at.length > 0) fields.set('at', slice.at.join(','));
   const rank = slice.shape.length;
@@ -78,6 +74,14 @@ export function hashOf(): string {
   const { h, w } = view.planeSize(slice);
   if (y.from > 0 || x.from > 0 || y.to < h || x.to < w)
     fields.set('z', [y.from, y.to, x.from, x.to].map(short).join(','));
+}
+
+function hashOf(): string {
+  const session = state.session.value;
+  if (!session) return '';
+  const fields = new URLSearchParams({ s: session.id });
+  if (state.openPair.value !== null) fields.set('p', String(state.openPair.value));
+  if (isSettled()) writePlace(fields);
   if (view.valueView.value !== '2d') fields.set('v', view.valueView.value);
   if (state.groupBy.value !== 'layer') fields.set('g', state.groupBy.value);
   if (state.sortBy.value !== 'order') fields.set('o', state.sortBy.value);
@@ -87,22 +91,61 @@ export function hashOf(): string {
   return `#${fields.toString().replaceAll('%2C', ',')}`;
 }
 
-/** Writes the view into the address; another pair is a step that Back takes back. */
-export function keepUrl() {
-  let lastPair = state.openPair.value;
+function isSamePlace(one: string, other: string): boolean {
+  const [x, y] = [one, other].map((hash) => new URLSearchParams(hash.slice(1)));
+  return x.get('s') === y.get('s') && x.get('p') === y.get('p');
+}
+
+/** A slider that is dragged is written once, when it rests: browsers refuse too many writes. */
+const REST_MS = 120;
+
+/**
+ * Writes the view into the address. Each entry of the history is about one pair: a pair that a
+ * person opens is another entry, one that the page opens by itself is not, and an entry is written
+ * to its end before the next one begins. `go` shows what an address says: that of the page now, then
+ * those of Back and Forward. Ends when the first is on screen.
+ */
+export function keepUrl(go: (hash: string) => Promise<void>): Promise<void> {
+  /** Addresses on their way to the screen; until then they know more than the page. */
+  const arriving = signal(0);
+  let stepsSeen = state.steps.value;
+  /** What the entry of the moment is still to say. */
+  let due: string | null = null;
   let timer = 0;
+  const write = (how: 'pushState' | 'replaceState', hash: string) => {
+    clearTimeout(timer);
+    due = null;
+    if (hash !== location.hash) history[how](null, '', hash || location.pathname);
+  };
+  const writeDue = () => {
+    if (due !== null) write('replaceState', due);
+  };
+  const arrive = async () => {
+    arriving.value++;
+    await go(location.hash);
+    arriving.value--;
+  };
+  const first = arrive();
   effect(() => {
     const hash = hashOf();
-    // Back and forward are there already; to note them as another step would undo them.
-    const isThere = readPair(location.hash) === state.openPair.value;
-    const isStep = lastPair !== null && state.openPair.value !== lastPair && !isThere;
-    lastPair = state.openPair.value;
-    clearTimeout(timer);
-    const write = (how: 'pushState' | 'replaceState') => {
-      if (hash !== location.hash) history[how](null, '', hash || location.pathname);
-    };
-    if (isStep) write('pushState');
-    // While a pair is on its way, the cursor is still that of the one before.
-    else if (!state.pairBusy.value) timer = window.setTimeout(() => write('replaceState'), 120);
+    const isStep = state.steps.value !== stepsSeen;
+    stepsSeen = state.steps.value;
+    if (arriving.value > 0) return;
+    if (isStep) {
+      writeDue();
+      write('pushState', hash);
+    } else if (!isSamePlace(hash, location.hash)) write('replaceState', hash);
+    else if (isSettled()) {
+      due = hash;
+      clearTimeout(timer);
+      timer = window.setTimeout(writeDue, REST_MS);
+    }
   });
+  window.addEventListener('popstate', () => {
+    // It was about the entry that was left.
+    clearTimeout(timer);
+    due = null;
+    arrive();
+  });
+  return first;
 }

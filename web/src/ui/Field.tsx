@@ -13,6 +13,12 @@ interface FieldProps {
 
 export function Field({ label, value, title, short, onTake }: FieldProps) {
   const complaint = useSignal('');
+  /** What is being typed: news of the value must not write over it. */
+  const typed = useSignal<string | null>(null);
+  const drop = () => {
+    complaint.value = '';
+    typed.value = null;
+  };
   return (
     <span class="field">
       <input
@@ -20,26 +26,24 @@ export function Field({ label, value, title, short, onTake }: FieldProps) {
         aria-label={label}
         aria-invalid={complaint.value !== ''}
         title={complaint.value || title}
-        value={value}
+        value={typed.value ?? value}
         spellcheck={false}
         autocomplete="off"
-        onInput={() => {
+        onInput={(event) => {
           complaint.value = '';
+          typed.value = event.currentTarget.value;
         }}
         onChange={(event) => {
           complaint.value = onTake(event.currentTarget.value);
+          if (!complaint.value) typed.value = null;
         }}
-        onBlur={(event) => {
-          complaint.value = '';
-          event.currentTarget.value = value;
-        }}
+        onBlur={drop}
         onKeyDown={(event) => {
           if (event.key !== 'Escape') {
             event.stopPropagation();
             return;
           }
-          complaint.value = '';
-          event.currentTarget.value = value;
+          drop();
           event.currentTarget.blur();
         }}
       />

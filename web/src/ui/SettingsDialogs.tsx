@@ -45,6 +45,7 @@ export function ToleranceDialog() {
           class="ibox"
           id="atol"
           name="atol"
+          autofocus
           placeholder="by type"
           defaultValue={policy.atol === null ? '' : String(policy.atol)}
         />

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { browse, finished, folder, safetensors, serve } from './helper.mjs';
+import { BUGGY, browse, finished, folder, REFERENCE, safetensors, serve } from './helper.mjs';
 
 const SIZE = 8;
 const NAMES = ['0_query', '0_key', '0_value', '0_mlp'];
@@ -146,6 +146,19 @@ test('a note belongs to the pair that it was begun on', async (t) => {
   await page.locator('.prow', { hasText: 'query' }).click();
   await openIs(page, 'query');
   assert.equal(await page.getByLabel('Note', { exact: true }).inputValue(), 'jump of query');
+});
+
+test('a page that is read again at once still has its token', async (t) => {
+  const { url } = await serve(t, [REFERENCE, BUGGY]);
+  // What the page puts off has not happened yet.
+  const before = (page) => page.addInitScript(() => {
+    const real = window.setTimeout;
+    window.setTimeout = (run, ms = 0) => real(run, ms + 3000);
+  });
+  const page = await browse(t, url, { before });
+  await page.waitForFunction(() => !location.hash.includes('t='));
+  await page.reload();
+  await finished(page);
 });
 
 test('a dialog does not move when more of it comes', async (t) => {

@@ -9,8 +9,13 @@ let token = '';
 export function takeToken(hash: string): string {
   const found = /(?:^#|&)t=([\w-]+)/.exec(hash);
   token = found ? found[1] : (sessionStorage.getItem('token') ?? '');
-  // The first use of the storage takes a while: requests go out before it.
-  if (found) setTimeout(() => sessionStorage.setItem('token', found[1]));
+  if (found) {
+    // The first use of the storage takes a while: requests go out before it. Whoever reloads even
+    // earlier needs the token nevertheless.
+    const keep = () => sessionStorage.setItem('token', found[1]);
+    setTimeout(keep);
+    window.addEventListener('pagehide', keep, { once: true });
+  }
   return hash.replace(/(^#|&)t=[\w-]+&?/, '$1');
 }
 

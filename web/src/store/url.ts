@@ -102,8 +102,8 @@ const REST_MS = 120;
 /**
  * Writes the view into the address. Each entry of the history is about one pair: a pair that a
  * person opens is another entry, one that the page opens by itself is not, and an entry is written
- * to its end before the next one begins. `go` shows what an address says: that of the page now, then
- * those of Back and Forward. Ends when the first is on screen.
+ * to its end before the next one begins. `go` shows what an address says: that of the page now,
+ * then those of Back and Forward. Ends when the first is on screen.
  */
 export function keepUrl(go: (hash: string) => Promise<void>): Promise<void> {
   /** Addresses on their way to the screen; until then they know more than the page. */

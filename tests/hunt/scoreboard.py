@@ -34,8 +34,8 @@ def of_fixtures(text):
     """What a score script prints last: "located 14/14, named 14/14, clean without alarm 4/4"."""
     last = text.strip().splitlines()[-1]
     clean = re.search(r"clean (?:without alarm|quiet) (\d+)/(\d+)", last)
-    return {"planted": number(r"located \d+/(\d+)", last), "located": number(r"located (\d+)", last),
-            "named": number(r"named (\d+)", last),
+    return {"planted": number(r"located \d+/(\d+)", last),
+            "located": number(r"located (\d+)", last), "named": number(r"named (\d+)", last),
             "told wrongly": number(r"told wrongly (\d+)", last),
             "clean": int(clean[2]), "alarms": int(clean[2]) - int(clean[1])}
 

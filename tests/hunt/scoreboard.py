@@ -64,7 +64,8 @@ def fixtures(name, *options):
 
 
 def hunt(options, count, *more):
-    command = [sys.executable, HUNT, "--jobs", "1", "--seed", str(options.seed),
+    kept = pathlib.Path(options.kept) / "-".join(word.strip("-") for word in more)
+    command = [sys.executable, HUNT, "--jobs", "1", "--seed", str(options.seed), "--kept", kept,
                "--cases", str(max(1, count // options.part)), *more]
     return command, of_hunt
 
@@ -135,6 +136,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--captures", help="a folder that hooks.py --out made")
     parser.add_argument("--seed", type=int, default=5_000_000, help="of the hunts")
+    parser.add_argument("--kept", default="build/hunts", help="a folder for their cases")
     parser.add_argument("--part", type=int, default=1, help="one of so many cases")
     parser.add_argument("--sets", help="only these, with ; between them")
     parser.add_argument("--keep", help="a file to keep the table in")

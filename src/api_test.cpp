@@ -9,7 +9,7 @@
 
 #include "base/build_info.h"
 #include "base/json.h"
-#include "diagnose/toy_mistakes.h"
+#include "diagnose/toys/toy_mistakes.h"
 
 namespace tensordiff {
 namespace {

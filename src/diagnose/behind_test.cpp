@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "diagnose/diagnosis.h"
-#include "diagnose/toy_mistakes.h"
-#include "diagnose/toy_values.h"
+#include "diagnose/hypotheses/diagnosis.h"
+#include "diagnose/toys/toy_mistakes.h"
+#include "diagnose/toys/toy_values.h"
 #include "tensor/reader.h"
 
 namespace tensordiff {

@@ -4,7 +4,7 @@
 
 #include "compare/beyond.h"
 #include "diagnose/diagnose.h"
-#include "diagnose/toy_model.h"
+#include "diagnose/toys/toy_model.h"
 
 namespace tensordiff {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/by_weights.h"
 #include "diagnose/finding.h"
+#include "diagnose/replay/by_weights.h"
 #include "diagnose/site.h"
 
 namespace tensordiff {

@@ -1,7 +1,7 @@
 // Each mistake, made in a small transformer of random shape: is it found where it was made, and
 // called by its name and by no other?
 
-#include "diagnose/diagnosis.h"
+#include "diagnose/hypotheses/diagnosis.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <set>
 #include <span>
 
-#include "diagnose/toy_mistakes.h"
+#include "diagnose/toys/toy_mistakes.h"
 
 namespace tensordiff {
 namespace {

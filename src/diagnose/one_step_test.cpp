@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "diagnose/toy_mistakes.h"
-#include "diagnose/toy_values.h"
+#include "diagnose/toys/toy_mistakes.h"
+#include "diagnose/toys/toy_values.h"
 
 namespace tensordiff {
 namespace {

@@ -10,13 +10,13 @@
 
 #include "compare/row.h"
 #include "diagnose/finding.h"
-#include "diagnose/matrix.h"
-#include "diagnose/weights.h"
+#include "diagnose/operators/weights.h"
+#include "diagnose/sample/matrix.h"
 #include "formats/model_config.h"
 
 namespace tensordiff {
 
-struct ActivationFunction;  // diagnose/activation.h
+struct ActivationFunction;  // diagnose/replay/activation.h
 
 // How a step is made of earlier ones, which are sites of the same run.
 struct MadeOf {

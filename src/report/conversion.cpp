@@ -9,7 +9,7 @@
 #include "convert/merge_parts.h"
 #include "convert/misfit.h"
 #include "convert/rope_convention.h"
-#include "diagnose/exceptions.h"
+#include "diagnose/verdict/exceptions.h"
 
 namespace tensordiff {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/side.h"
-#include "diagnose/diagnosis.h"
+#include "diagnose/hypotheses/diagnosis.h"
 
 namespace tensordiff {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "align/view.h"
 #include "base/text.h"
-#include "diagnose/fit.h"
 #include "diagnose/noise/roundoff.h"
+#include "diagnose/sample/fit.h"
 #include "tensor/reader.h"
 
 namespace tensordiff {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "align/view.h"
-#include "diagnose/matrix.h"
+#include "diagnose/sample/matrix.h"
 #include "tensor/sample.h"
 
 namespace tensordiff::serve {

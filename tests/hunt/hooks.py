@@ -3,6 +3,7 @@
     python3 tests/hunt/hooks.py [--seed 0] [--cases 6] [--family NAME] [--sealed] [--keep FOLDER]
     python3 tests/hunt/hooks.py --out FOLDER [--trained STEPS] [...]    only writes the cases
     python3 tests/hunt/hooks.py --score FOLDER [--weights] [--tally FILE]  scores, without torch
+    python3 tests/hunt/hooks.py --score FOLDER --part 3                    every third case
 
 Needs torch, transformers and timm, which the project itself does not: run it in an environment that
 has them. architectures.py, more_architectures.py and late_architectures.py have the models. A is a
@@ -19,6 +20,7 @@ calibrate.py.
 import argparse
 import collections
 import json
+import multiprocessing
 import os
 import pathlib
 import random
@@ -82,8 +84,8 @@ def tally(folder, truth, said, where, file):
         calibrate.add(file, folder.parent.name, calibrate.basis_of(finding), finding, right)
 
 
-def score(folder, name, weights=False, file=None):
-    """Counts of one case, and says what is wrong with it."""
+def score(folder, name, lines, weights=False, file=None):
+    """Counts of one case; what is wrong with it is put into the lines."""
     truth = json.loads((folder / "truth.json").read_text())
     said = report(folder, weights)
     count = collections.Counter()
@@ -95,8 +97,8 @@ def score(folder, name, weights=False, file=None):
         count["quiet"] += first is None
         tally(folder, truth, said, set(), file)
         if first:
-            print(f"{name}: alarm on clean {truth['what']} at {at} {codes}: "
-                  f"{first['explanation']}")
+            lines.append(f"{name}: alarm on clean {truth['what']} at {at} {codes}: "
+                         f"{first['explanation']}")
         return count
     where = set(truth["where"])
     # All parts of a tuple come of the module that is wrong: the sines with the cosines.
@@ -114,16 +116,26 @@ def score(folder, name, weights=False, file=None):
     count["named"] += named
     count["misnamed"] += at in where and bool(words) and not named
     if at not in where or wrongly or not named:
-        print(f"{name}: {truth['what']}: at {at} {codes} {sorted(words)}, want {sorted(where)[:3]}"
-              + (f"; wrongly {wrongly[:4]}" if wrongly else ""))
+        lines.append(
+            f"{name}: {truth['what']}: at {at} {codes} {sorted(words)}, want {sorted(where)[:3]}"
+            + (f"; wrongly {wrongly[:4]}" if wrongly else ""))
     return count
 
 
-def total_of(folders, weights=False, file=None):
+def score_one(job):
+    folder, weights, file = job
+    lines = []
+    count = score(folder, f"{folder.parent.name}/{folder.name}", lines, weights, file)
+    return folder.parent.name, count, lines
+
+
+def total_of(folders, weights=False, file=None, jobs=1):
     totals = collections.defaultdict(collections.Counter)
-    for folder in folders:
-        totals[folder.parent.name].update(score(
-            folder, f"{folder.parent.name}/{folder.name}", weights, file))
+    with multiprocessing.Pool(jobs) as pool:
+        for family, count, lines in pool.imap(score_one, ((f, weights, file) for f in folders)):
+            totals[family].update(count)
+            for line in lines:
+                print(line, flush=True)
     everything = collections.Counter()
     for family, count in totals.items():
         print(f"{family:13}", dict(count), flush=True)
@@ -142,12 +154,15 @@ def main():
     parser.add_argument("--trained", type=int, default=0, metavar="STEPS",
                         help="train each model for so many steps first")
     parser.add_argument("--score", help="a folder that was kept")
+    parser.add_argument("--part", type=int, default=1, help="one of so many of these cases")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--tally", help="a file for calibrate.py")
     parser.add_argument("--weights", action="store_true", help="give the program the weights")
     options = parser.parse_args()
     if options.score:
         folders = sorted(p.parent for p in pathlib.Path(options.score).glob("*/*/truth.json"))
-        print("all          ", dict(total_of(folders, options.weights, options.tally)))
+        print("all          ", dict(total_of(folders[::options.part], options.weights,
+                                             options.tally, options.jobs)))
         return
     import architectures
     import late_architectures
@@ -170,7 +185,7 @@ def main():
             if options.out:
                 print(f"{family}: {len(folders)} cases", flush=True)
                 continue
-            everything.update(total_of(folders, options.weights, options.tally))
+            everything.update(total_of(folders, options.weights, options.tally, options.jobs))
     if not options.out:
         print("all          ", dict(everything))
 

@@ -75,8 +75,8 @@ def told(report):
     return {(place.get("layer"), place.get("stage")): codes[place["pair"]] for place in places}
 
 
-def compared(shape, wrong, random, options):
-    """How far each mistake moves its step, which of them are hidden, and what the program says."""
+def made(shape, wrong, random, options, folder):
+    """Writes a case, and what is known of it: how far each mistake moves its step, what is hidden."""
     reference = model.Model(shape).run()
     port = model.Model(shape, True, wrong).run()
     clean = model.Model(shape, True).run()
@@ -88,58 +88,79 @@ def compared(shape, wrong, random, options):
         stage, name = wrong[layer]
         lost = port.own[layer] == np.inf and name != "not_a_number"
         hidden[layer] |= lost or not np.isfinite(port.dump[layer, stage]).any()
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        for name, made in (("a", reference), ("b", port)):
-            layout = random.choice(["flat", "batch", "sequence", "heads"])
-            model.save(folder / f"{name}.safetensors",
-                       {f"{layer}_{stage}": laid_out(values, stage, shape, layout)
-                        for (layer, stage), values in made.dump.items()}, shape.dtype)
-        command = [PROGRAM, folder / "a.safetensors", folder / "b.safetensors", "-o", "report"]
-        if options.weights:
-            model.save(folder / "weights.safetensors", stored(reference.weights, shape),
-                       shape.dtype)
-            command += ["--weights", folder / "weights.safetensors"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"seed {shape.seed}: exit {done.returncode}: {done.stderr.decode()}")
-    return port.own, hidden, done.returncode, told(json.loads(done.stdout))
+    for name, run in (("a", reference), ("b", port)):
+        layout = random.choice(["flat", "batch", "sequence", "heads"])
+        model.save(folder / f"{name}.safetensors",
+                   {f"{layer}_{stage}": laid_out(values, stage, shape, layout)
+                    for (layer, stage), values in run.dump.items()}, shape.dtype)
+    if options.weights:
+        model.save(folder / "weights.safetensors", stored(reference.weights, shape), shape.dtype)
+    return {"seed": shape.seed, "dtype": shape.dtype,
+            "wrong": [{"layer": int(layer), "stage": stage, "name": name,
+                       "own": float(port.own[layer]), "hidden": bool(hidden[layer])}
+                      for layer, (stage, name) in wrong.items()]}
 
 
-def outcome(options, seed):
-    """What came of one case: counts, and a line for each thing that is not right."""
-    counts, lines = collections.Counter(runs=1), []
+def make(options, seed, folder):
     random = np.random.default_rng([seed, 4])
     shape = model.random_shape(seed)
     if options.layers:
         shape = dataclasses.replace(shape, layers=options.layers)
     wrong = planted(shape, min(options.mistakes, shape.layers), random)
-    own, hidden, status, places = compared(shape, wrong, random, options)
+    truth = made(shape, wrong, random, options, folder)
+    (folder / "truth.json").write_text(json.dumps(truth))
+
+
+def compared(folder, seed):
+    """The exit status, and what the program says of each place."""
+    command = [PROGRAM, folder / "a.safetensors", folder / "b.safetensors", "-o", "report"]
+    if (folder / "weights.safetensors").exists():
+        command += ["--weights", folder / "weights.safetensors"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"seed {seed}: exit {done.returncode}: {done.stderr.decode()}")
+    return done.returncode, told(json.loads(done.stdout))
+
+
+def outcome(folder):
+    """What came of one case: counts, and a line for each thing that is not right."""
+    counts, lines = collections.Counter(runs=1), []
+    truth = json.loads((folder / "truth.json").read_text())
+    seed, dtype, wrong = truth["seed"], truth["dtype"], truth["wrong"]
+    status, places = compared(folder, seed)
     first = next(iter(places), None)
     counts["alarms on clean runs"] += not wrong and bool(status)
-    for number, (layer, (stage, name)) in enumerate(wrong.items()):
+    for number, each in enumerate(wrong):
         order = "second" if number else "first"
-        order = f"{order}, hidden" if hidden[layer] else order
+        order = f"{order}, hidden" if each["hidden"] else order
+        place = each["layer"], each["stage"]
         # With two, one that is hidden may leave the place of the first to the other.
-        found = (layer, stage) in places if len(wrong) > 1 else first == (layer, stage)
-        named = found and bool(set(places[layer, stage]) & set(mistakes.KINDS[stage, name].codes))
+        found = place in places if len(wrong) > 1 else first == place
+        codes = mistakes.KINDS[each["stage"], each["name"]].codes
+        named = found and bool(set(places[place]) & set(codes))
         counts[f"{order}: planted"] += 1
         counts[f"{order}: located"] += found
         counts[f"{order}: named"] += named
         if not named:
-            lines.append(f"seed {seed}: {'not named' if found else 'MISSED'} {order} {layer} "
-                         f"{stage} {name} ({own[layer]:.2g}, {shape.dtype}); told {places}")
-    extra = {place for place in places if wrong.get(place[0], ("",))[0] != place[1]}
+            lines.append(f"seed {seed}: {'not named' if found else 'MISSED'} {order} {place[0]} "
+                         f"{place[1]} {each['name']} ({each['own']:.2g}, {dtype}); told {places}")
+    planted_at = {(each["layer"], each["stage"]) for each in wrong}
+    extra = {place for place in places if place not in planted_at}
     counts["steps told that are right"] += len(extra)
     if extra:
-        lines.append(f"seed {seed}: RIGHT STEP TOLD {sorted(extra)} {shape.dtype}; planted {wrong}")
+        lines.append(f"seed {seed}: RIGHT STEP TOLD {sorted(extra)} {dtype}; "
+                     f"planted {sorted(planted_at)}")
     return counts, lines
 
 
 def work(job):
     options, seed = job
-    with np.errstate(all="ignore"):
-        return outcome(options, seed)
+    with np.errstate(all="ignore"), tempfile.TemporaryDirectory() as folder:
+        kept = pathlib.Path(options.kept or folder) / str(seed)
+        if not (kept / "truth.json").exists():
+            kept.mkdir(parents=True, exist_ok=True)
+            make(options, seed, kept)
+        return outcome(kept)
 
 
 def main():
@@ -149,6 +170,7 @@ def main():
     parser.add_argument("--mistakes", type=int, default=1, choices=(0, 1, 2))
     parser.add_argument("--weights", action="store_true", help="give the program the weights, too")
     parser.add_argument("--layers", type=int, help="of every model; else a few, as it comes")
+    parser.add_argument("--kept", help="a folder that cases are kept in, and taken from")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     total = collections.Counter()

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "align/view.h"
-#include "diagnose/rank_order.h"
+#include "diagnose/hypotheses/rank_order.h"
 #include "tensor/test_views.h"
 #include "test_compare.h"
 

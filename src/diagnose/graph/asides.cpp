@@ -6,9 +6,9 @@
 #include <set>
 #include <string>
 
-#include "diagnose/carried.h"
-#include "diagnose/fit.h"
 #include "diagnose/graph/module_tree.h"
+#include "diagnose/sample/fit.h"
+#include "diagnose/verdict/carried.h"
 
 namespace tensordiff {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "diagnose/toy_steps.h"
+#include "diagnose/toys/toy_steps.h"
 
 namespace tensordiff {
 namespace {

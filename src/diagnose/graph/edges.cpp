@@ -13,8 +13,8 @@
 #include <set>
 #include <tuple>
 
-#include "diagnose/carried.h"
 #include "diagnose/graph/module_tree.h"
+#include "diagnose/verdict/carried.h"
 #include "dumps/grammar.h"
 
 namespace tensordiff {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "diagnose/toy_steps.h"
+#include "diagnose/toys/toy_steps.h"
 
 namespace tensordiff {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "diagnose/fit.h"
+#include "diagnose/sample/fit.h"
 
 namespace tensordiff {
 namespace {

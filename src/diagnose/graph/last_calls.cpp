@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
-#include "diagnose/activation.h"
 #include "diagnose/graph/edges.h"
 #include "diagnose/graph/module_tree.h"
+#include "diagnose/replay/activation.h"
 #include "tensor/sample.h"
 
 namespace tensordiff {

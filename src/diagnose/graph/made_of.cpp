@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "base/parallel.h"
-#include "diagnose/activation.h"
 #include "diagnose/noise/roundoff.h"
+#include "diagnose/replay/activation.h"
 #include "tensor/sample.h"
 
 namespace tensordiff {

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
-#include "diagnose/activation.h"
-#include "diagnose/expected.h"
-#include "diagnose/noise.h"
-#include "diagnose/toy_steps.h"
+#include "diagnose/replay/activation.h"
+#include "diagnose/replay/expected.h"
+#include "diagnose/toys/toy_steps.h"
+#include "diagnose/verdict/judge.h"
 
 namespace tensordiff {
 namespace {

@@ -6,7 +6,7 @@
 #include "diagnose/graph/extent.h"
 #include "diagnose/graph/last_calls.h"
 #include "diagnose/site.h"
-#include "diagnose/toy_values.h"
+#include "diagnose/toys/toy_values.h"
 #include "naming/naming.h"
 #include "tensor/test_views.h"
 

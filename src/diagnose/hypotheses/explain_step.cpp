@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "diagnose/carried.h"
-#include "diagnose/evidence_slice.h"
 #include "diagnose/hypotheses/score.h"
 #include "diagnose/operators/proposal.h"
+#include "diagnose/sample/evidence_slice.h"
+#include "diagnose/verdict/carried.h"
 
 namespace tensordiff {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "diagnose/explain.h"
-#include "diagnose/lone.h"
+#include "diagnose/graph/lone.h"
+#include "diagnose/verdict/explain.h"
 
 namespace tensordiff {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <functional>
 
-#include "diagnose/toy_values.h"
+#include "diagnose/toys/toy_values.h"
 
 namespace tensordiff {
 namespace {

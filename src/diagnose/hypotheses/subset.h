@@ -3,8 +3,8 @@
 
 #pragma once
 
-#include "diagnose/explain.h"
-#include "diagnose/lone.h"
+#include "diagnose/graph/lone.h"
+#include "diagnose/verdict/explain.h"
 
 namespace tensordiff {
 

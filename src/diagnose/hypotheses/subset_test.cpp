@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "diagnose/toy_values.h"
+#include "diagnose/toys/toy_values.h"
 
 namespace tensordiff {
 namespace {

@@ -5,12 +5,12 @@
 #include <optional>
 #include <vector>
 
-#include "diagnose/fit.h"
 #include "diagnose/graph/module_tree.h"
 #include "diagnose/limits.h"
-#include "diagnose/noise.h"
 #include "diagnose/noise/structure.h"
 #include "diagnose/operators/proposal.h"
+#include "diagnose/sample/fit.h"
+#include "diagnose/verdict/judge.h"
 
 namespace tensordiff {
 namespace {

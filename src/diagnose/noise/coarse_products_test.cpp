@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diagnose/toy_steps.h"
+#include "diagnose/toys/toy_steps.h"
 
 namespace tensordiff {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "diagnose/limits.h"
-#include "diagnose/noise.h"
+#include "diagnose/verdict/judge.h"
 #include "tensor/sample.h"
 
 namespace tensordiff {

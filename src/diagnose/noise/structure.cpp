@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diagnose/fit.h"
+#include "diagnose/sample/fit.h"
 
 namespace tensordiff {
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "diagnose/fit.h"
 #include "diagnose/operators/attention.h"
 #include "diagnose/operators/combine.h"
 #include "diagnose/operators/unmerged.h"
+#include "diagnose/sample/fit.h"
 
 namespace tensordiff::operators {
 namespace {

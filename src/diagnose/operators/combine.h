@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/activation.h"
 #include "diagnose/operators/operator.h"
+#include "diagnose/replay/activation.h"
 
 namespace tensordiff::operators {
 

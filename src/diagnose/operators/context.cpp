@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 
-#include "diagnose/noise.h"
 #include "diagnose/noise/roundoff.h"
+#include "diagnose/verdict/judge.h"
 
 namespace tensordiff::operators {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "diagnose/lone.h"
+#include "diagnose/graph/lone.h"
 #include "diagnose/operators/operator.h"
 #include "diagnose/operators/planes.h"
 

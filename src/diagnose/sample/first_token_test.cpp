@@ -1,0 +1,32 @@
+// How far the first token is off.
+
+#include "diagnose/sample/first_token.h"
+
+#include <gtest/gtest.h>
+
+#include "tensor/test_views.h"
+
+namespace tensordiff {
+namespace {
+
+Site site(const Shape& shape, const std::vector<float>& a, const std::vector<float>& b) {
+  Site made;
+  made.views.a = f32_view(shape, a);
+  made.views.b = f32_view(shape, b);
+  return made;
+}
+
+TEST(FirstToken, IsTheFirstRow) {
+  EXPECT_EQ(first_token_error(site({1, 2, 2}, {3, 4, 1, 1}, {3, 4, 9, 9})), 0);
+  EXPECT_EQ(first_token_error(site({2, 2}, {3, 4, 1, 1}, {3, 9, 1, 1})), 1);
+}
+
+TEST(FirstToken, IsNotToldWhereThereIsNoOther) {
+  EXPECT_TRUE(std::isinf(first_token_error(site({1, 2}, {3, 4}, {3, 4}))));
+  EXPECT_TRUE(std::isinf(first_token_error(site({2}, {3, 4}, {3, 4}))));
+  EXPECT_TRUE(std::isinf(first_token_error(site({2, 1}, {0, 4}, {0, 4}))));
+  EXPECT_TRUE(std::isinf(first_token_error(site({2, 1}, {1, 4}, {NAN, 4}))));
+}
+
+}  // namespace
+}  // namespace tensordiff

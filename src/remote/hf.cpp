@@ -157,8 +157,8 @@ Result<std::vector<Listed>> list(std::string_view rest) {
   for (std::size_t page = 0; page < kListingPagesMax; ++page) {
     const Answer answer = TRY(get(request, kListingBytesMax));
     if (answer.status != 200) return status_error(answer, request);
-    TRY(add_page(TRY(Json::parse(answer.body).in("the hub's listing")),
-                 place.path.empty() ? "" : place.path + "/", files));
+    const Json listing = TRY(Json::parse(answer.body).in("the hub's listing"));
+    TRY(add_page(listing, place.path.empty() ? "" : place.path + "/", files));
     const std::string next = next_page(answer.header("link"));
     if (next.empty()) return files;
     // The token goes with it.

@@ -88,7 +88,8 @@ class Build(Temporary):
         for tool in filter(None, found.values()):
             tool.write_text('#!/bin/sh\nexec "$@"\n')
             tool.chmod(0o755)
-        done = run("cmake", "--preset", "tarball", "-S", ROOT, "-B", build,
+        wanted = ["TENSORDIFF_CCACHE=1"] if "ccache" in tools else ["-u", "TENSORDIFF_CCACHE"]
+        done = run("env", *wanted, "cmake", "--preset", "tarball", "-S", ROOT, "-B", build,
                    *(f"-D{tool.upper()}={path}" for tool, path in found.items()))
         self.assertEqual(done.returncode, 0, done.stderr)
         # Without what starts the compiler, which is ccache.

@@ -76,7 +76,7 @@ def told(report):
 
 
 def made(shape, wrong, random, options, folder):
-    """Writes a case, and what is known of it: how far each mistake moves its step, what is hidden."""
+    """Writes a case and what is known of it: how far a mistake moves its step, what is hidden."""
     reference = model.Model(shape).run()
     port = model.Model(shape, True, wrong).run()
     clean = model.Model(shape, True).run()

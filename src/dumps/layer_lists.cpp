@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "dumps/grammar.h"
 #include "naming/naming.h"
 
@@ -19,6 +20,7 @@ constexpr uint64_t kLayersMax = 4096;  // More are no layers.
 
 struct Kind {
   Role role = Role::other;
+  std::string step;  // Its name, of one layer.
   uint64_t layers = 0;
   bool stacked = false;
   bool one_shape = true;  // And numbers from 0 on.
@@ -29,6 +31,27 @@ Role role_of(std::string_view kind) {
   return place.known && place.parameter == Param::none && place.expert == Place::kNone
              ? place.step
              : Role::other;
+}
+
+// A list may be called by what is in it, "mlp_outputs": each word without its "s".
+std::string singular(std::string_view kind) {
+  std::string text;
+  for (const std::string_view word : split(kind, '_')) {
+    if (!text.empty()) text += '_';
+    if (word.ends_with("ies"))
+      text.append(word.substr(0, word.size() - 3)).append("y");
+    else
+      text += word.ends_with('s') && !word.ends_with("ss") ? word.substr(0, word.size() - 1) : word;
+  }
+  return text;
+}
+
+void name_step(std::string_view list, Kind& kind) {
+  kind.step = list;
+  kind.role = role_of(kind.step);
+  if (kind.role != Role::other) return;
+  kind.step = singular(list);
+  kind.role = role_of(kind.step);
 }
 
 // The lists of a dump, by name.
@@ -43,7 +66,7 @@ class Lists {
       if (!number && (shape.size() != 4 || shape[0] < 2 || shape[0] > kLayersMax)) continue;
       if (read_place(tensor.name).layer >= 0 && read_place(tensor.name).known) continue;
       Kind& kind = kinds_[std::string(name)];
-      if (kind.layers == 0) kind.role = role_of(name);
+      if (kind.layers == 0) name_step(name, kind);
       if (!number) {
         kind.stacked = true;
         kind.layers = shape[0];
@@ -89,7 +112,8 @@ void read_stack(const Tensor& tensor, const Kind& kind, const Record& of, Dump& 
   for (uint64_t i = 0; i < kind.layers; ++i) {
     Record record = of;
     record.part = AxisIndex{0, i};
-    record.path = fmt::format("layers.{}.{}", i, tensor.name);
+    record.path = fmt::format("layers.{}.{}", i, kind.step);
+    record.name = fmt::format("layers.{}.{}", i, tensor.name);
     record.order = order_by_role(static_cast<int64_t>(i), kind.role);
     dump.records.push_back(std::move(record));
   }
@@ -112,7 +136,8 @@ Dump read(const Catalog& catalog) {
       continue;
     }
     if (kind && !kind->stacked && layer) {
-      record.path = fmt::format("layers.{}.{}", *layer, name);
+      record.path = fmt::format("layers.{}.{}", *layer, kind->step);
+      record.name = fmt::format("layers.{}.{}", *layer, name);
       record.order = order_by_role(*layer, kind->role);
     }
     dump.records.push_back(std::move(record));

@@ -81,14 +81,17 @@ extern const Layout transformer_engine;
 extern const Layout flax;
 extern const Layout onnx_values;
 extern const Layout layer_lists;
+extern const Layout layer_dicts;
+extern const Layout transformers_debugger;
 extern const Layout module_folders;
 extern const Layout module_hooks;
 
 // The first that recognises a dump reads it.
 inline constexpr const Layout* kAll[] = {
-    &forward_hook,  &sglang_dumper,    &tensorrt_llm, &tensorrt_engine,    &msprobe,
-    &hidden_states, &transformer_lens, &llama_cpp,    &transformer_engine, &flax,
-    &onnx_values,   &module_folders,   &layer_lists,  &module_hooks};
+    &forward_hook,  &sglang_dumper,         &tensorrt_llm,   &tensorrt_engine,    &msprobe,
+    &hidden_states, &transformer_lens,      &llama_cpp,      &transformer_engine, &flax,
+    &onnx_values,   &transformers_debugger, &module_folders, &layer_lists,        &layer_dicts,
+    &module_hooks};
 
 }  // namespace layouts
 

@@ -7,50 +7,13 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "dumps/test_layouts.h"
 #include "naming/naming.h"
-#include "tensor/test_views.h"
 
 namespace tensordiff {
 namespace {
 
-using Texts = std::vector<std::string>;
-
-View integers_view(const std::vector<int64_t>& values) {
-  std::string bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t));
-  return contiguous_view(DType::i64, {values.size()}, ByteSource(bytes_of(bytes))).value();
-}
-
-Tensor integers(std::string name, uint64_t count) {
-  return {std::move(name), integers_view(std::vector<int64_t>(count)), ""};
-}
-
-Catalog named(const Texts& names) {
-  Catalog catalog;
-  for (const std::string& name : names)
-    catalog.tensors.push_back({name, noise_view({4, 8}, 1), ""});
-  return catalog;
-}
-
-// "path output 1 pass 2 rank 3", and "fact" for what is no result.
-std::string told(const Record& record) {
-  std::string text = record.path;
-  if (record.output >= 0) text += fmt::format(" output {}", record.output);
-  if (record.pass != 0) text += fmt::format(" pass {}", record.pass);
-  if (record.rank >= 0) text += fmt::format(" rank {}", record.rank);
-  return text + (record.fact == RunFact::none ? "" : " fact");
-}
-
-Texts told(const Layout& layout, const Catalog& catalog) {
-  Texts result;
-  for (const Record& record : layout.read(catalog).records) result.push_back(told(record));
-  return result;
-}
-
-const Layout* recognised(const Catalog& catalog) {
-  for (const Layout* layout : layouts::kAll)
-    if (layout->recognises(catalog)) return layout;
-  return nullptr;
-}
+using namespace test_layouts;
 
 struct Grammar {
   const Layout& layout;
@@ -114,6 +77,32 @@ const std::vector<Grammar>& grammars() {
        {"model.layers.0.mlp_outputs_3.output", "model.norm_outputs_3.output_1",
         "model.norm_inputs_3.input"},
        {"model.layers.0.mlp pass 3", "model.norm output 1 pass 3"}},
+      {layouts::layer_dicts,
+       {"embed", "0.attn_out", "0.ffn_norm", "0.mlp.down_proj", "1.attn_out", "1.ffn_norm",
+        "1.mlp.down_proj"},
+       {"embed", "layers.0.attn_out", "layers.0.ffn_norm", "layers.0.mlp.down_proj",
+        "layers.1.attn_out", "layers.1.ffn_norm", "layers.1.mlp.down_proj"}},
+      {layouts::layer_lists,  // A list is called by what is in it.
+       {"mlp_outputs.0", "mlp_outputs.1", "layers_output.0", "layers_output.1"},
+       {"layers.0.mlp_output", "layers.1.mlp_output", "layers.0.layer_output",
+        "layers.1.layer_output"}},
+      {layouts::llama_cpp,
+       {"embd", "attn_norm-3", "Qcur-3 (reshaped)", "Qcur-3", "Qcur-3 (view) (permuted)",
+        "ffn_out-3"},
+       {"embd", "attn_norm-3", "Qcur-3 (reshaped)", "layers.3.self_attn.q_rope",
+        "Qcur-3 (view) (permuted)", "ffn_out-3"}},
+      {layouts::transformers_debugger,
+       {"LlamaForCausalLM.model.layers.3.mlp.down_proj_outputs.data",
+        "LlamaForCausalLM.model.rotary_emb_outputs_1.data",
+        "LlamaForCausalLM.model.norm_inputs_args_0.data", "LlamaForCausalLM_outputs_logits.data",
+        "LlamaForCausalLM_inputs_kwargs_attention_bias.data"},
+       {"model.layers.3.mlp.down_proj", "model.rotary_emb output 1", "logits"}},
+      {layouts::msprobe,  // MindSpore.
+       {"step0/rank0/dump_tensor_data/Cell.model.layers.0.mlp.LlamaMLP.forward.0.output.0",
+        "step0/rank0/dump_tensor_data/Cell.model.layers.0.mlp.LlamaMLP.forward.0.input.0",
+        "step0/rank0/dump_tensor_data/Mint.add.0.forward.output.0"},
+       {"model.layers.0.mlp output 0 rank 0", "model.layers.0.mlp.forward.input.0 rank 0",
+        "Mint.add.0.forward.output.0 rank 0"}},
       {layouts::msprobe,
        {"step1/rank2/dump_tensor_data/Module.model.layers.0.mlp.LlamaMLP.forward.0.output.0",
         "proc4711/Module.model.norm.RMSNorm.forward.0.output.1",
@@ -263,39 +252,6 @@ TEST(Layouts, ReadNames) {
   }
 }
 
-TEST(Layouts, HiddenStatesAreStreamsAndTheLastIsNormed) {
-  Catalog catalog;
-  for (const char* name : {"0", "1", "2"})
-    catalog.tensors.push_back({name, noise_view({1, 4, 8}, 1), ""});
-  EXPECT_EQ(recognised(catalog), &layouts::hidden_states);
-  EXPECT_EQ(told(layouts::hidden_states, catalog),
-            (Texts{"model.layers.0.resid_pre", "model.layers.0", "model.norm"}));
-}
-
-// generate() gives a tuple for each pass.
-TEST(Layouts, HiddenStatesOfGenerateAreATupleForEachPass) {
-  Catalog catalog;
-  for (const char* name : {"0.0", "0.1", "0.2", "1.0", "1.1", "1.2"})
-    catalog.tensors.push_back({name, noise_view({1, name[0] == '0' ? 4U : 1U, 8}, 1), ""});
-  EXPECT_EQ(recognised(catalog), &layouts::hidden_states);
-  EXPECT_EQ(
-      told(layouts::hidden_states, catalog),
-      (Texts{"model.layers.0.resid_pre", "model.layers.0", "model.norm",
-             "model.layers.0.resid_pre pass 1", "model.layers.0 pass 1", "model.norm pass 1"}));
-}
-
-// {layer: output} has the names of such a tuple; the other dump tells how many layers there are.
-TEST(Layouts, OutputsOfLayersByNumberAreNoHiddenStates) {
-  Catalog states;
-  for (const char* name : {"0", "1"})
-    states.tensors.push_back({name, noise_view({1, 4, 8}, 1), ""});
-  std::optional<Catalog> other = named({"model.layers.0.mlp", "model.layers.1.mlp", "model.norm"});
-  read_places(*other);
-  ASSERT_TRUE(arrange(states, other, "").ok());
-  EXPECT_EQ(states.tensors[0].pairing_name(), "model.layers.0");
-  EXPECT_EQ(states.tensors[1].pairing_name(), "model.layers.1");
-}
-
 TEST(Layouts, ListsOverLayersMayBeStacked) {
   Catalog catalog;
   for (const char* name : {"resid", "attn_out"})
@@ -303,21 +259,6 @@ TEST(Layouts, ListsOverLayersMayBeStacked) {
   EXPECT_EQ(recognised(catalog), &layouts::layer_lists);
   EXPECT_EQ(told(layouts::layer_lists, catalog),
             (Texts{"layers.0.resid", "layers.1.resid", "layers.0.attn_out", "layers.1.attn_out"}));
-}
-
-// Stacked by Hugging Face, and by vLLM's connector.
-TEST(Layouts, StackedHiddenStatesAreOneForEachLayer) {
-  Catalog stacked;
-  stacked.tensors.push_back({"hidden_states", noise_view({3, 1, 4, 8}, 1), ""});
-  EXPECT_EQ(recognised(stacked), &layouts::hidden_states);
-  EXPECT_EQ(told(layouts::hidden_states, stacked),
-            (Texts{"model.layers.0.resid_pre", "model.layers.0", "model.norm"}));
-  Catalog connector;
-  connector.tensors.push_back({"hidden_states", noise_view({4, 2, 8}, 1), ""});
-  connector.tensors.push_back(integers("token_ids", 4));
-  EXPECT_EQ(recognised(connector), &layouts::hidden_states);
-  EXPECT_EQ(told(layouts::hidden_states, connector),
-            (Texts{"model.layers.0", "model.layers.1", "token_ids fact"}));
 }
 
 TEST(Layouts, IntegersAreFactsAndFloatsOfTheSameNameAreNot) {

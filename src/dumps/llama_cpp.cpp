@@ -26,7 +26,20 @@ struct GraphName {
   int32_t call = 0;  // Which of those under one name.
 };
 
+// "Qcur-0 (reshaped)" is what stands behind another shape of the same, before it is computed on.
+std::string_view without_view(std::string_view name) {
+  while (name.ends_with(')')) {
+    const std::size_t at = name.rfind(" (");
+    if (at == std::string_view::npos || at == 0) break;
+    name = name.substr(0, at);
+  }
+  return name;
+}
+
+bool is_view(std::string_view name) { return without_view(name).size() != name.size(); }
+
 GraphName parse(std::string_view name) {
+  name = without_view(name);
   const std::size_t at = name.rfind('@');
   if (at != std::string_view::npos)
     if (const auto call = whole_number(name.substr(at + 1))) {
@@ -53,8 +66,9 @@ bool recognises(const Catalog& catalog) {
 // Files of a folder come by the alphabet, which is no order of computing.
 int64_t order_of(const GraphName& name, std::size_t index) {
   const int64_t rank = static_cast<int64_t>(rank_of(name.name));
-  const bool last = name.name.starts_with("result_");
-  const int64_t layer = name.layer.empty() ? (last ? INT32_MAX : -1) : *whole_number(name.layer);
+  // Nodes that nobody named, and views of the cache, tell nothing: what is known stands first.
+  const bool first = name.name.starts_with("inp_") || name.name == "embd";
+  const int64_t layer = name.layer.empty() ? (first ? -1 : INT32_MAX) : *whole_number(name.layer);
   return ((layer + 1) * 64 + rank) * (1 << 20) + static_cast<int64_t>(index);
 }
 
@@ -69,6 +83,7 @@ Dump read(const Catalog& catalog) {
   Dump dump;
   std::map<std::pair<std::string_view, std::string_view>, int32_t> calls;  // The last of each.
   for (const Tensor& tensor : catalog.tensors) {
+    if (is_view(tensor.name)) continue;
     const GraphName parts = parse(tensor.name);
     int32_t& last = calls[{parts.name, parts.layer}];
     last = std::max(last, parts.call);
@@ -78,6 +93,10 @@ Dump read(const Catalog& catalog) {
     const GraphName parts = parse(name);
     Record record{.tensor = i, .path = name, .name = name};
     record.order = order_of(parts, i);
+    if (is_view(name)) {
+      dump.records.push_back(std::move(record));
+      continue;
+    }
     const bool last = parts.call == calls[{parts.name, parts.layer}];
     if (last && parts.call > 0) record.path = name.substr(0, name.rfind('@'));
     const auto mean = [&](const auto& meanings) {

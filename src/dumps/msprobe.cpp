@@ -4,8 +4,9 @@
 //   Module.{path}.{Class}.forward.{call}.parameters.{p}
 //   {Tensor|Torch|…}.{api}.{call}.{forward|backward}.{input|output}.{i}     calls of APIs (L1)
 //
-// Classes differ between backends and are no part of the name. "proc{pid}" stands for the rank of a
-// process that has none. dump.json lists the calls as they ended: the order of computing.
+// Under MindSpore a module is a "Cell". Classes differ between backends and are no part of the
+// name. "proc{pid}" stands for the rank of a process that has none. dump.json lists the calls as
+// they ended: the order of computing.
 
 #include <algorithm>
 #include <map>
@@ -16,11 +17,12 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "dumps/grammar.h"
+#include "naming/naming.h"
 
 namespace tensordiff {
 namespace {
 
-constexpr std::string_view kModule = "Module.";
+constexpr std::string_view kModules[] = {"Module.", "Cell."};  // MindSpore has cells.
 constexpr uint64_t kJsonBytesMax = 64ULL << 20;  // As for other texts: Limits::json_bytes_max.
 
 struct ProbeName {
@@ -70,9 +72,10 @@ bool read_module(std::string_view text, ProbeName& found) {
 }
 
 std::optional<ProbeName> parse(std::string_view name) {
-  static constexpr std::string_view kApis[] = {"Tensor.",      "Torch.",     "Functional.",
-                                               "NPU.",         "VF.",        "Aten.",
-                                               "Distributed.", "MindSpeed.", "Triton."};
+  static constexpr std::string_view kApis[] = {
+      "Tensor.",    "Torch.",          "Functional.", "NPU.",    "VF.",
+      "Aten.",      "Distributed.",    "MindSpeed.",  "Triton.", "Mint.",
+      "Primitive.", "MintFunctional.", "Jit."};
   ProbeName found;
   const std::size_t slash = name.rfind('/');
   if (slash != std::string_view::npos) {
@@ -83,8 +86,9 @@ std::optional<ProbeName> parse(std::string_view name) {
     if (const std::size_t at = name.rfind(way); at != std::string_view::npos)
       found.entry = std::max(found.entry, name.substr(0, at),
                              [](auto x, auto y) { return x.size() < y.size(); });
-  if (name.starts_with(kModule))
-    return read_module(name.substr(kModule.size()), found) ? std::optional(found) : std::nullopt;
+  for (const std::string_view module : kModules)
+    if (name.starts_with(module))
+      return read_module(name.substr(module.size()), found) ? std::optional(found) : std::nullopt;
   const bool api =
       std::ranges::any_of(kApis, [&](std::string_view each) { return name.starts_with(each); });
   if (!api || (name.find(".forward.") == std::string_view::npos &&
@@ -116,6 +120,27 @@ std::map<std::string, int64_t> order_in(const Catalog& catalog) {
   return order;
 }
 
+// Where each call stands without a dump.json, which a crash leaves no time for: what goes into a
+// module stands before what it gives.
+int64_t order_by_name(const ProbeName& name) {
+  if (!name.module) return INT64_MAX;
+  const std::size_t in = name.path.rfind(".forward.input");
+  const Place place = read_place(std::string_view(name.path).substr(0, in));
+  const int64_t layer = place.layer >= 0                     ? place.layer
+                        : place.step <= Role::embedding_norm ? -1
+                                                             : INT32_MAX;
+  return 2 * order_by_role(layer, place.step) + (in == std::string::npos);
+}
+
+// A list of models has its number in front of each path. Of one model it tells nothing.
+void leave_out_model_number(std::vector<std::pair<std::size_t, ProbeName>>& names) {
+  constexpr std::string_view kFirst = "0.";
+  for (const auto& [tensor, name] : names)
+    if (name.module && !name.path.starts_with(kFirst)) return;
+  for (auto& [tensor, name] : names)
+    if (name.module) name.path.erase(0, kFirst.size());
+}
+
 Dump read(const Catalog& catalog) {
   Dump dump;
   const std::map<std::string, int64_t> order = order_in(catalog);
@@ -126,10 +151,11 @@ Dump read(const Catalog& catalog) {
       if (name->module && name->output) ++calls[name->call];
       names.emplace_back(i, std::move(*name));
     }
+  leave_out_model_number(names);
   // What most modules do twice are two passes; what a few do is another call.
   const auto is_pass = [&](int32_t call) { return call == 0 || 2 * calls[call] >= calls[0]; };
   for (auto& [tensor, name] : names) {
-    Record record{.tensor = tensor, .path = std::move(name.path)};
+    Record record{.tensor = tensor, .path = name.path};
     constexpr int32_t kCallsMax = 1 << 15;
     const int32_t call = std::min(name.call, kCallsMax - 1);
     record.pass = std::min(name.step, kCallsMax - 1) * kCallsMax + (is_pass(name.call) ? call : 0);
@@ -137,7 +163,10 @@ Dump read(const Catalog& catalog) {
     record.rank = name.rank;
     record.output = name.output.value_or(Place::kNone);
     const auto at = order.find(std::string(name.entry));
-    record.order = at != order.end() ? at->second : static_cast<int64_t>(order.size() + tensor);
+    if (order.empty())
+      record.order = order_by_name(name);
+    else
+      record.order = at != order.end() ? at->second : static_cast<int64_t>(order.size() + tensor);
     dump.records.push_back(std::move(record));
   }
   return dump;

@@ -33,7 +33,7 @@ struct Statistic {
   std::string_view name;
   double (*value)(const Sums& sums);
 };
-// As msprobe and TransformerEngine call them; TransformerEngine's "l2_norm" is the norm.
+// As msprobe, TransformerEngine and tables call them; TransformerEngine's "l2_norm" is the norm.
 constexpr Statistic kStatistics[] = {
     {"max", [](const Sums& sums) { return sums.largest; }},
     {"min", [](const Sums& sums) { return sums.smallest; }},
@@ -42,6 +42,11 @@ constexpr Statistic kStatistics[] = {
     {"l1_norm", [](const Sums& sums) { return sums.absolutes; }},
     {"std", [](const Sums& sums) { return sums.spread(); }},
     {"cur_amax", [](const Sums& sums) { return sums.size(); }},
+    {"sum", [](const Sums& sums) { return sums.sum; }},
+    {"mean_abs", [](const Sums& sums) { return sums.absolutes / static_cast<double>(sums.count); }},
+    {"rms",
+     [](const Sums& sums) { return std::sqrt(sums.squares / static_cast<double>(sums.count)); }},
+    {"var", [](const Sums& sums) { return sums.spread() * sums.spread(); }},
 };
 
 const Statistic* statistic_named(std::string_view name) {

@@ -6,6 +6,7 @@
 #include "align/view.h"
 #include "dumps/passes.h"
 #include "dumps/tokens.h"
+#include "tensor/reader.h"
 
 namespace tensordiff {
 namespace {
@@ -24,6 +25,24 @@ bool is_key(const Place& place, TokenKey key) {
   return place.step == (key == TokenKey::stream ? Role::layer_input
                         : key == TokenKey::norm ? Role::attention_norm
                                                 : Role::value);
+}
+
+// Whether two ranks hold the same first token, and not each a part of the sequence.
+bool starts_alike(const View& x, const View& y, uint64_t features) {
+  constexpr uint64_t kRead = 64;          // Enough to tell tokens apart.
+  constexpr double kRounding = 1.0 / 16;  // Of each, with much room: ranks may add up in any order.
+  const uint64_t count = std::min({features, kRead, x.elements(), y.elements()});
+  const Result<Reader> of_x = Reader::open(x), of_y = Reader::open(y);
+  if (!of_x.ok() || !of_y.ok() || is_complex(x.dtype) || is_complex(y.dtype)) return true;
+  std::vector<double> a(count), b(count);
+  of_x.value().values(0, count, a.data());
+  of_y.value().values(0, count, b.data());
+  double apart = 0, size = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    apart += (a[i] - b[i]) * (a[i] - b[i]);
+    size += a[i] * a[i] + b[i] * b[i];
+  }
+  return !(apart > kRounding * kRounding * size);
 }
 
 // Where the sequence comes first, [tokens, batch, …], only a batch of one can be known.
@@ -66,9 +85,12 @@ std::optional<TokenGrid> grid_of(const Catalog& catalog, TokenKey key) {
     if (!is_key(tensor.place, key) || !is_result || tensor.tokens) continue;
     const Shape& shape = tensor.view.shape;
     if (shape.size() != 2 && shape.size() != 3) continue;
-    // All ranks have all of it, or there is no telling.
-    const auto same_shape = [&](const View& shard) { return shard.shape == shape; };
-    if (!std::ranges::all_of(tensor.shards, same_shape)) continue;
+    // All ranks have all of it, or there is no telling. What a rank has of values is its own heads.
+    const auto same_rows = [&](const View& shard) {
+      return shard.shape == shape &&
+             (key == TokenKey::value || starts_alike(shard, tensor.view, shape.back()));
+    };
+    if (!std::ranges::all_of(tensor.shards, same_rows)) continue;
     grid.embedding = &tensor;
     grid.packed = shape.size() == 2;
     grid.batch = grid.packed ? 1 : shape[0];

@@ -35,6 +35,16 @@ TEST(TokenGrid, ShapesTellSequencesAndPositions) {
   EXPECT_EQ(text_of(common_tokens(turned, turned)), "0:0/0 0:1/0 0:2/0 ");
 }
 
+// Ranks that hold a part of the sequence each tell nothing of what is whole on all of them.
+TEST(TokenGrid, PartsOfTheSequenceAreNoTokensOfTheRun) {
+  Catalog ranks = run_of({3, 8});
+  const View first = ranks.tensors[0].view;
+  ranks.tensors[0].shards = {first, noise_view({3, 8}, 2)};
+  EXPECT_FALSE(grid_of(ranks, TokenKey::stream));
+  ranks.tensors[0].shards = {first, first};
+  EXPECT_TRUE(grid_of(ranks, TokenKey::stream));
+}
+
 TEST(TokenGrid, PassesOfOneSideAreThoseOfBoth) {
   const Catalog whole = run_of({1, 3, 8});
   Catalog parts = run_of({3, 8});

@@ -165,6 +165,7 @@ class Collector {
       if (is_document(file.path)) catalog_.documents.push_back({file.path, file.source});
       if (opened[i]) keep(file.path, std::move(*opened[i]));
     }
+    if (opened_.empty()) open_texts();
     if (opened_.empty()) return nothing_readable();
     look_for_missing_parts();
     for (const ShardIndex& index : indexes_) check_shards(index, shards_of(index), catalog_);
@@ -235,6 +236,24 @@ class Collector {
     if (!opened.catalog.ok())
       return problem(path, opened.catalog.error().message(), opened.severity);
     keep(path, std::move(opened.catalog).value());
+  }
+
+  // Where nothing else is in it, texts may be all there is: statistics, printed values,
+  // log-probabilities.
+  void open_texts() {
+    constexpr const Format* kTexts[] = {&formats::polygraphy, &formats::log_probs,
+                                        &formats::eval_callback, &formats::statistics_table};
+    for (const ArchiveFile& file : files_) {
+      if (claimed_.contains(file.path) || file_name(file.path).starts_with('.')) continue;
+      const Result<Bytes> bytes = file.source.open();
+      if (!bytes.ok() || !is_passed_over(file.path)) continue;
+      const auto* format = std::ranges::find_if(
+          kTexts, [&](const Format* each) { return each->recognises(bytes.value()); });
+      if (format == std::end(kTexts)) continue;
+      const Limits limits = limits_inside(limits_, file.source.size(), file.packed);
+      const Input input{file.path, file.source, limits, depth_, sibling_of(file.path)};
+      keep(file.path, Opened{(*format)->open(input)});
+    }
   }
 
   // The outermost first: an array of zarr may lie in a group, and is read with it.

@@ -91,15 +91,38 @@ extern const Format log_probs;
 extern const Format polygraphy;
 extern const Format eval_callback;
 extern const Format statistics;
+extern const Format statistics_table;
 
 // Tried in this order: the particular before the general (a torch file and an npz are zips too),
 // and formats with a magic number before those without.
 inline constexpr const Format* kAll[] = {
-    &torch_zip, &torch_export,  &npz,        &zip,     &torch_legacy, &npy,
-    &gguf,      &llama_logits,  &hdf5,       &matlab,  &gzip,         &zstd,
-    &xz,        &bzip2,         &torch_tar,  &tar,     &safetensors,  &polygraphy,
-    &log_probs, &eval_callback, &statistics, &msgpack, &pickle,       &tf_checkpoint,
-    &onnx,      &tf_graph,
+    &torch_zip,
+    &torch_export,
+    &npz,
+    &zip,
+    &torch_legacy,
+    &npy,
+    &gguf,
+    &llama_logits,
+    &hdf5,
+    &matlab,
+    &gzip,
+    &zstd,
+    &xz,
+    &bzip2,
+    &torch_tar,
+    &tar,
+    &safetensors,
+    &polygraphy,
+    &log_probs,
+    &eval_callback,
+    &statistics,
+    &statistics_table,
+    &msgpack,
+    &pickle,
+    &tf_checkpoint,
+    &onnx,
+    &tf_graph,
 };
 
 }  // namespace formats

@@ -131,6 +131,7 @@ std::string example_of(const Format& format) {
              R"({"task": "statistics", "data": {"Module.norm.RMSNorm.forward.0": {"output": [)"
              R"({"Max": 1.5, "Min": -1, "Mean": 0.25, "Norm": 9}]}}})");
        }},
+      {"statistics-table", [] { return std::string("name,mean,max\nmodel.norm,0.25,1.5\n"); }},
   };
   const auto found = made.find(format.name);
   return found == made.end() ? "" : found->second();
@@ -249,10 +250,16 @@ TEST(Seeds, OpenWithTheirFormat) {
 // Uncompressed tensors are read where they lie in the mapped file: nothing is copied.
 TEST(Formats, LeaveStoredTensorsInPlace) {
   for (const Format* format : formats::kAll) {
-    constexpr const Format* kMade[] = {
-        &formats::gzip,          &formats::zstd,      &formats::xz,
-        &formats::bzip2,         &formats::pickle,    &formats::polygraphy,
-        &formats::eval_callback, &formats::log_probs, &formats::statistics};
+    constexpr const Format* kMade[] = {&formats::gzip,
+                                       &formats::zstd,
+                                       &formats::xz,
+                                       &formats::bzip2,
+                                       &formats::pickle,
+                                       &formats::polygraphy,
+                                       &formats::eval_callback,
+                                       &formats::log_probs,
+                                       &formats::statistics,
+                                       &formats::statistics_table};
     if (std::ranges::find(kMade, format) != std::end(kMade)) continue;
     const Bytes file = bytes_of(example_of(*format));
     Input input;

@@ -26,21 +26,7 @@ namespace {
 
 constexpr std::size_t kLooked = 64 << 10;  // What logs say before the first value.
 constexpr std::size_t kDepthMax = 16;      // Lists in lists: tuples that modules give.
-
-std::optional<double> number_in(std::string_view text) {
-  double value = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return fault == std::errc() && end == text.data() + text.size() ? std::optional(value)
-                                                                  : std::nullopt;
-}
-
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
+constexpr double kLargestHalf = 65504;
 
 // One line of a log.
 struct Logged {
@@ -103,7 +89,7 @@ bool recognises(const Bytes& file) {
 
 class Statistics {
  public:
-  explicit Statistics(const Input& input) : input_(input) {}
+  explicit Statistics(const Input& input) : list_(input.limits) {}
 
   Result<Catalog> read_log(std::string_view text) {
     struct Values {
@@ -116,7 +102,7 @@ class Statistics {
       if (!line) continue;
       std::string name = fmt::format("iter_{}/{}.statistics", line->iteration, line->tensor);
       const auto [at, is_new] = places.emplace(name, tensors.size());
-      if (is_new) TRY(make_room(tensors.size()));
+      if (is_new) TRY(list_.make_room(tensors.size()));
       if (is_new) tensors.emplace_back(std::move(name), Values{});
       tensors[at->second].second.by_statistic[line->statistic] = line->value;
     }
@@ -127,9 +113,9 @@ class Statistics {
         numbers.push_back(value);
         labels += fmt::format("{}{}", labels.empty() ? "" : ", ", label);
       }
-      TRY(add(name, numbers, labels));
+      TRY(list_.add(name, numbers, labels));
     }
-    return take();
+    return list_.take();
   }
 
   Result<Catalog> read_probe(const Json& file) {
@@ -138,15 +124,10 @@ class Statistics {
            {std::pair("input_args", "input"), std::pair("output", "output"),
             std::pair("parameters", "parameters")})
         TRY(read_values(call.value[key], fmt::format("{}.{}", call.key, way), 0));
-    return take();
+    return list_.take();
   }
 
  private:
-  Result<void> make_room(std::size_t tensors) const {
-    if (tensors < input_.limits.tensors_max) return {};
-    return limit_hit("tensors", fmt::format("more than {} tensors", input_.limits.tensors_max));
-  }
-
   // A tensor, or what lists and dicts hold of them, each under its number or key.
   Result<void> read_values(const Json& value, const std::string& name, std::size_t depth) {
     if (depth > kDepthMax) return Error("{}: lists nested too deeply", printable(name));
@@ -166,44 +147,11 @@ class Statistics {
       if (!number && !flag) return {};                        // Null: nothing was measured.
       numbers.push_back(number ? *number : static_cast<double>(*flag));
     }
-    return add(name, numbers, kProbeStatistics, stored_as(value["dtype"].string(), numbers));
+    return list_.add(name, numbers, kProbeStatistics,
+                     type_of_statistics(value["dtype"].string(), numbers));
   }
 
-  // Statistics are as exact as the elements: "torch.bfloat16" and, of MindSpore, "BFloat16".
-  static DType stored_as(std::string_view dtype, const std::vector<double>& numbers) {
-    constexpr double kLargestHalf = 65504;
-    const std::string text = lower(dtype);
-    if (text.ends_with("bfloat16")) return DType::bf16;
-    const auto fits = [](double number) { return std::abs(number) < kLargestHalf; };
-    return text.ends_with("float16") && std::ranges::all_of(numbers, fits) ? DType::f16
-                                                                           : DType::f32;
-  }
-
-  Result<void> add(const std::string& name, const std::vector<double>& numbers,
-                   std::string_view labels, DType dtype = DType::f32) {
-    TRY(make_room(catalog_.tensors.size()));
-    std::string bytes(numbers.size() * item_bytes(dtype), '\0');
-    encode(dtype, numbers.data(), numbers.size(), reinterpret_cast<std::byte*>(bytes.data()));
-    Tensor tensor;
-    tensor.name = name;
-    tensor.view =
-        TRY(contiguous_view(dtype, {numbers.size()}, ByteSource(bytes_of(std::move(bytes)))));
-    tensor.made_from = fmt::format("{}{}", kStatisticsMark, labels);
-    catalog_.tensors.push_back(std::move(tensor));
-    return {};
-  }
-
-  Result<Catalog> take() {
-    if (catalog_.tensors.empty()) return Error("no statistics of tensors in it");
-    make_names_unique(catalog_);
-    catalog_.problems.push_back(
-        {"", "statistics in place of tensors: a difference that they do not show is not seen",
-         Severity::note});
-    return std::move(catalog_);
-  }
-
-  const Input& input_;
-  Catalog catalog_;
+  StatisticsList list_;
 };
 
 Result<Catalog> open(const Input& input) {
@@ -217,6 +165,56 @@ Result<Catalog> open(const Input& input) {
 }
 
 }  // namespace
+
+std::optional<double> number_in(std::string_view text) {
+  double value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return fault == std::errc() && end == text.data() + text.size() ? std::optional(value)
+                                                                  : std::nullopt;
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+DType type_of_statistics(std::string_view dtype, const std::vector<double>& numbers) {
+  const std::string text = lower(dtype);
+  if (text.ends_with("bfloat16")) return DType::bf16;
+  const auto fits = [](double number) { return std::abs(number) < kLargestHalf; };
+  return text.ends_with("float16") && std::ranges::all_of(numbers, fits) ? DType::f16 : DType::f32;
+}
+
+Result<void> StatisticsList::make_room(std::size_t tensors) const {
+  if (tensors < limits_.tensors_max) return {};
+  return limit_hit("tensors", fmt::format("more than {} tensors", limits_.tensors_max));
+}
+
+Result<void> StatisticsList::add(const std::string& name, const std::vector<double>& numbers,
+                                 std::string_view labels, DType dtype) {
+  TRY(make_room(catalog_.tensors.size()));
+  std::string bytes(numbers.size() * item_bytes(dtype), '\0');
+  encode(dtype, numbers.data(), numbers.size(), reinterpret_cast<std::byte*>(bytes.data()));
+  Tensor tensor;
+  tensor.name = name;
+  tensor.view =
+      TRY(contiguous_view(dtype, {numbers.size()}, ByteSource(bytes_of(std::move(bytes)))));
+  tensor.made_from = fmt::format("{}{}", kStatisticsMark, labels);
+  catalog_.tensors.push_back(std::move(tensor));
+  return {};
+}
+
+Result<Catalog> StatisticsList::take() {
+  if (catalog_.tensors.empty()) return Error("no statistics of tensors in it");
+  make_names_unique(catalog_);
+  catalog_.problems.push_back(
+      {"", "statistics in place of tensors: a difference that they do not show is not seen",
+       Severity::note});
+  return std::move(catalog_);
+}
 
 constinit const Format formats::statistics = {
     .name = "statistics",

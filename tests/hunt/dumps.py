@@ -24,6 +24,7 @@ import torch
 import dump_layouts
 import dump_others
 import dump_stacks
+import dump_table
 import dump_users
 from dump_modules import hub_calls, steps_of
 from dump_runs import build, compute, first_difference, random_spec, weights_of
@@ -94,6 +95,7 @@ LAYOUTS = {
     "padded-right": (dump_stacks.padded_batch, {}, LLAMAS, "batch"),
     "padded-left": (dump_stacks.padded_batch, {"left": True}, LLAMAS, "batch"),
     "own-files": (dump_stacks.metadata_json, {}, LLAMAS, ""),
+    **dump_table.MORE,
 }
 
 ATTENTION = ["attention_scale", "attention_mask", "region", "operator", "token_shift"]

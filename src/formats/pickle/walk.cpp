@@ -7,6 +7,7 @@
 #include "formats/limits.h"
 #include "formats/pickle/code.h"
 #include "formats/pickle/findings.h"
+#include "formats/pickle/named_items.h"
 #include "formats/pickle/rebuild.h"
 
 namespace tensordiff::pickle {
@@ -29,6 +30,7 @@ class Walker {
  private:
   void walk_into(std::string key, NodeId id);
   void walk_items(std::span<const NodeId> items, std::size_t first = 0);
+  void walk_list(std::span<const NodeId> items);
   void walk_entries(const Entries& entries);
   void walk_call(NodeId id);
   void walk_sequence(NodeId id);
@@ -94,6 +96,8 @@ void Walker::walk(NodeId id) {
     walk_entries(entries(id));
   } else if (node.kind == Kind::call) {
     walk_call(id);
+  } else if (node.kind == Kind::list) {
+    walk_list(node.items);
   } else {
     walk_items(node.items);
   }
@@ -109,6 +113,15 @@ void Walker::walk_into(std::string key, NodeId id) {
 void Walker::walk_items(std::span<const NodeId> items, std::size_t first) {
   for (std::size_t i = 0; i < items.size() && !found_.full; ++i)
     walk_into(std::to_string(first + i), items[i]);
+}
+
+void Walker::walk_list(std::span<const NodeId> items) {
+  const std::vector<NamedItem> named = named_items(rebuilder_, items);
+  if (named.empty()) return walk_items(items);
+  for (const NamedItem& item : named) {
+    if (found_.full) return;
+    walk_into(item.name, item.value);
+  }
 }
 
 void Walker::walk_entries(const Entries& entries) {

@@ -172,8 +172,9 @@ void forgive_conventions(Run& run, const Asked& asked, Insight& insight) {
   forgive(
       run, asked, gone,
       [&](const Site& site, const Finding& finding) {
-        // Whole heads stand elsewhere; pairs of RoPE inside of them would not show.
-        if (reader_of(run, site)->bug() && finding.code != "block_permutation") return "";
+        // Of the first token whole heads that stand elsewhere show, but no pairs of RoPE in them.
+        const bool by_first = site.role == Role::fused_qkv && reader_of(run, site)->bug();
+        if (by_first && finding.code != "block_permutation") return "";
         known.emplace(site.role, finding.explanation);
         return "the steps that read it agree";
       },
@@ -208,36 +209,18 @@ void forgive_shifts(Run& run, const Asked& asked, Insight& insight) {
   }
 }
 
-bool is_sum_of_b(const Site& site) {
-  return reduces_over_ranks(site.role) &&
-         std::ranges::any_of(site.views.steps, [](const Step& step) {
-           return step.side == 'b' && step.op == Op::sum;
-         });
-}
-
-// The steps that were dumped before their ranks are added up, and that are added up: in another
-// layer, what follows is right.
-std::set<Role> sums_of_later(const Run& run) {
-  std::set<Role> roles;
-  for (const Site& site : run.sites) {
-    if (site.bug() || site.repeats || is_sum_of_b(site)) continue;
-    for (const std::size_t input : site.inputs)
-      if (is_sum_of_b(run.sites[input])) roles.insert(run.sites[input].role);
-  }
-  return roles;
-}
-
 // What the ranks of b hold adds up to a, so that it was compared as a sum. Where the next step then
 // goes wrong, nobody added it up: the mistake is there, and what follows carries it.
 void blame_sums(Run& run) {
-  const std::set<Role> summed_later = sums_of_later(run);
   for (Site& site : run.sites) {
     if (!site.bug() || !site.created) continue;
     for (std::size_t input : site.inputs) {
       // A module and the last that it calls hold the same: the first of them is told.
       while (run.sites[input].repeats) input = *run.sites[input].copy_of;
       Site& source = run.sites[input];
-      if (!is_sum_of_b(source) || summed_later.contains(source.role)) continue;
+      const auto summed = [](const Step& step) { return step.side == 'b' && step.op == Op::sum; };
+      if (!reduces_over_ranks(source.role) || std::ranges::none_of(source.views.steps, summed))
+        continue;
       if (source.bug()) continue;  // Not even the sum is A's value.
       source.verdict = Verdict::bug;
       source.created = !source.inputs.empty();

@@ -60,7 +60,7 @@ Dump read(const Catalog& catalog) {
   Dump dump;
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
     const Tensor& tensor = catalog.tensors[i];
-    Record record{.tensor = i, .path = tensor.name, .name = tensor.name};
+    Record record{.tensor = i, .path = tensor.name};
     record.fact = fact_in(tensor, tensor.name);
     if (const std::optional<InLayer> found = parse(tensor.name)) {
       record.path = fmt::format("layers.{}.{}", found->layer, found->step);

@@ -97,11 +97,17 @@ const std::vector<Grammar>& grammars() {
         "LlamaForCausalLM.model.norm_inputs_args_0.data", "LlamaForCausalLM_outputs_logits.data",
         "LlamaForCausalLM_inputs_kwargs_attention_bias.data"},
        {"model.layers.3.mlp.down_proj", "model.rotary_emb output 1", "logits"}},
+      {layouts::msprobe,  // What the output projections read, in a list of one model.
+       {"step0/rank0/Module.0.model.layers.2.self_attn.o_proj.Linear.forward.0.input.0",
+        "step0/rank0/Module.0.model.layers.2.mlp.down_proj.Linear.forward.0.input.0",
+        "step0/rank0/Module.0.model.layers.2.mlp.down_proj.Linear.forward.0.output.0"},
+       {"model.layers.2.self_attn.attn rank 0", "model.layers.2.mlp.gated rank 0",
+        "model.layers.2.mlp.down_proj output 0 rank 0"}},
       {layouts::msprobe,  // MindSpore.
        {"step0/rank0/dump_tensor_data/Cell.model.layers.0.mlp.LlamaMLP.forward.0.output.0",
         "step0/rank0/dump_tensor_data/Cell.model.layers.0.mlp.LlamaMLP.forward.0.input.0",
         "step0/rank0/dump_tensor_data/Mint.add.0.forward.output.0"},
-       {"model.layers.0.mlp output 0 rank 0", "model.layers.0.mlp.forward.input.0 rank 0",
+       {"model.layers.0.mlp output 0 rank 0", "model.layers.0.mlp.inputs.0 rank 0",
         "Mint.add.0.forward.output.0 rank 0"}},
       {layouts::msprobe,
        {"step1/rank2/dump_tensor_data/Module.model.layers.0.mlp.LlamaMLP.forward.0.output.0",

@@ -181,6 +181,34 @@ bool recognises(const Catalog& catalog) {
   return (others > 0 || names.tell_more()) && 2 * modules >= catalog.tensors.size();
 }
 
+// The module of "model.layers.0.mlp.inputs.0.0", which is what goes into it; empty for what comes
+// out.
+std::string_view module_read_by(std::string_view name) {
+  for (const std::string_view word : {".inputs", ".input"}) {
+    const std::size_t at = name.rfind(word);
+    if (at == std::string_view::npos || at == 0) continue;
+    std::string_view rest = name.substr(at + word.size());
+    while (take_output(rest)) {
+    }
+    if (rest.empty() || (rest[0] == '.' && whole_number(rest.substr(1)))) return name.substr(0, at);
+  }
+  return "";
+}
+
+// What goes into a module stands in front of what it gives, wherever it was stored.
+void order_inputs(Dump& dump) {
+  std::map<std::pair<int32_t, std::string_view>, int64_t> first;  // By pass and module.
+  for (Record& record : dump.records) record.order = 2 * record.order + 1;
+  for (const Record& record : dump.records) {
+    const auto at = first.try_emplace({record.pass, record.path}, record.order).first;
+    at->second = std::min(at->second, record.order);
+  }
+  for (Record& record : dump.records) {
+    const auto module = first.find({record.pass, module_read_by(record.path)});
+    if (module != first.end()) record.order = std::min(record.order, module->second - 1);
+  }
+}
+
 Dump read(const Catalog& catalog) {
   Dump dump;
   const Names names(catalog);
@@ -199,6 +227,7 @@ Dump read(const Catalog& catalog) {
     }
     dump.records.push_back(std::move(record));
   }
+  order_inputs(dump);
   return dump;
 }
 

@@ -141,17 +141,36 @@ void leave_out_model_number(std::vector<std::pair<std::size_t, ProbeName>>& name
     if (name.module) name.path.erase(0, kFirst.size());
 }
 
+// What goes into a module is no result of it: what the output projections read has a name of its
+// own, where no module gives it.
+void name_input(const std::set<std::string>& modules, Record& record) {
+  constexpr std::string_view kInput = ".forward.input.";
+  const std::size_t at = record.path.rfind(kInput);
+  if (at == std::string::npos) return;
+  record.name = record.path;
+  const std::string module = record.path.substr(0, at);
+  const std::string_view which = std::string_view(record.name).substr(at + kInput.size());
+  const std::string above = module.substr(0, std::min(module.rfind('.'), module.size()));
+  record.path = fmt::format("{}.inputs.{}", module, which);
+  for (const auto& [ending, step] : {std::pair(".o_proj", ".attn"), {".down_proj", ".gated"}})
+    if (module.ends_with(ending) && which == "0" && !modules.contains(above + step))
+      record.path = above + step;
+}
+
 Dump read(const Catalog& catalog) {
   Dump dump;
   const std::map<std::string, int64_t> order = order_in(catalog);
   std::vector<std::pair<std::size_t, ProbeName>> names;
   std::map<int32_t, std::size_t> calls;  // How many modules were called so often.
+  std::set<std::string> modules;
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i)
     if (std::optional<ProbeName> name = parse(catalog.tensors[i].name)) {
       if (name->module && name->output) ++calls[name->call];
       names.emplace_back(i, std::move(*name));
     }
   leave_out_model_number(names);
+  for (const auto& [tensor, name] : names)
+    if (name.module && name.output) modules.insert(name.path);
   // What most modules do twice are two passes; what a few do is another call.
   const auto is_pass = [&](int32_t call) { return call == 0 || 2 * calls[call] >= calls[0]; };
   for (auto& [tensor, name] : names) {
@@ -159,6 +178,7 @@ Dump read(const Catalog& catalog) {
     constexpr int32_t kCallsMax = 1 << 15;
     const int32_t call = std::min(name.call, kCallsMax - 1);
     record.pass = std::min(name.step, kCallsMax - 1) * kCallsMax + (is_pass(name.call) ? call : 0);
+    name_input(modules, record);
     if (!is_pass(name.call)) record.path += fmt::format("@{}", name.call);
     record.rank = name.rank;
     record.output = name.output.value_or(Place::kNone);

@@ -11,7 +11,7 @@ import numpy
 import torch
 
 from dump_layouts import given_hub, save
-from dump_modules import engine_calls, hub_calls, steps_of
+from dump_modules import engine_calls, hub_calls, input_of, step_read, steps_of
 from dump_others import batched
 
 PARTS = {  # How a notebook may call the steps of a layer: nested, then flat.
@@ -130,17 +130,19 @@ def statistics(dump, folder, form="csv"):
 def nnsight_cache(dump, folder, inputs=False):
     """What tracer.cache() of nnsight leaves: {path: Entry(output, inputs)}."""
     entry = in_module("nnsight.intervention.tracing.tracer", "Entry", ["output", "inputs"])
-    content, before = {}, None
+    content, rows, names = {}, dump.passes[0], steps_of(hub_calls(dump.spec))
     for c in hub_calls(dump.spec):
-        out = given_hub(dump, c)[0][dump.passes[0]][None]
+        out = given_hub(dump, c)[0][rows][None]
         whole = not c.leaf and c.path.split(".")[-1].isdigit()
         given = (out,) if whole or c.cls.endswith("Attention") else out
-        held = ((before,), {"position_ids": dump.positions[dump.passes[0]][None]})
-        content[c.path] = entry(given, held if inputs and before is not None else None)
-        before = out
+        read, held = input_of(dump.spec, c), None
+        if inputs and read and (c.layer, read) in dump.runs[0]:
+            held = ((dump.runs[0][c.layer, read][rows][None],),
+                    {"position_ids": dump.positions[rows][None]})
+            names[f"{c.path}.inputs.0.0"] = [step_read(dump.spec, c)]
+        content[c.path] = entry(given, held)
     save(f"{folder}/cache.pt", content)
-    return {**steps_of(hub_calls(dump.spec)),
-            **{f"{k}.output": v for k, v in steps_of(hub_calls(dump.spec)).items()}}
+    return {**names, **{f"{k}.output": v for k, v in steps_of(hub_calls(dump.spec)).items()}}
 
 
 def nnterp(dump, folder):

@@ -198,3 +198,35 @@ def steps_of(calls):
                     layer, step = call.layer - 1, "out"
                 names.setdefault(path, []).append((layer, step))
     return names
+
+
+READ = {  # What each module reads, by the last part of its path; see input_of().
+    "q_proj": "ln1", "k_proj": "ln1", "v_proj": "ln1", "qkv_proj": "ln1", "c_attn": "ln1",
+    "query_key_value": "ln1", "self_attn": "ln1", "attn": "ln1", "attention": "ln1",
+    "o_proj": "z", "dense": "z", "gate_proj": "ln2", "up_proj": "ln2", "gate": "ln2",
+    "c_fc": "ln2", "dense_h_to_4h": "ln2", "mlp": "ln2", "block_sparse_moe": "ln2",
+    "act": "up", "act_fn": "gate", "dense_4h_to_h": "act", "input_layernorm": "in", "ln_1": "in",
+    "ln_2": "mid", "pre_feedforward_layernorm": "mid", "post_feedforward_layernorm": "mlp",
+}
+
+
+def input_of(spec, call):
+    """The step that a module of Hugging Face reads; none where it is no step of its layer."""
+    last = call.path.rsplit(".", 1)[-1]
+    if call.layer is None:
+        return "norm" if call.outputs == ["logits"] else None
+    if last == "post_attention_layernorm":
+        return "o" if spec.sandwich else "in" if spec.parallel else "mid"
+    if last == "c_proj":
+        return "act" if ".mlp." in call.path else "z"
+    if last == "down_proj":
+        return "gated"
+    return READ.get(last)
+
+
+def step_read(spec, call):
+    """The same as (layer, step), the input of a layer as the output of the one before."""
+    step = input_of(spec, call)
+    if step == "norm":
+        return None, step
+    return (call.layer - 1, "out") if step == "in" else (call.layer, step)

@@ -89,7 +89,8 @@ def plant(model, kind, layer, rng):
 
 
 CODES = {"unweighted": ["norm_weight", "operator", "scale"], "constant": ["scale", "operator"],
-         "bias": ["offset", "operator", "bias_missing"], "eps": ["norm_epsilon", "operator", "scale"],
+         "bias": ["offset", "operator", "bias_missing"],
+         "eps": ["norm_epsilon", "operator", "scale"],
          "heads": ["head_mapping", "operator", "block_permutation", "axis_permutation"],
          "activation": ["activation", "operator", "mlp"], "experts": ["operator", "region",
                                                                     "experts_exchanged"]}
@@ -263,7 +264,8 @@ def case(tool, seed, folder):
 def located(first, report):
     found = report.get("first_divergence") or {}
     name = (found.get("name_a") or "").split("[")[0]
-    family = {"q_proj": "qkv", "k_proj": "qkv", "v_proj": "qkv", "gate_proj": "gu", "up_proj": "gu"}
+    family = {"q_proj": "qkv", "k_proj": "qkv", "v_proj": "qkv", "gate_proj": "gu",
+              "up_proj": "gu"}
     short = lambda n: ".".join(family.get(p, p) for p in n.split("."))
     return bool(first) and (short(name) == short(first) or first.startswith(name + ".") and name)
 
@@ -285,7 +287,8 @@ def main():
         a, b, kind, first = case(tool, seed, folder)
         code, report = dumps.compare(a, b)
         where = report.get("first_divergence") or {}
-        codes = [f["code"] for f in report.get("findings", []) if f.get("pair") == where.get("pair")]
+        codes = [f["code"] for f in report.get("findings", [])
+                 if f.get("pair") == where.get("pair")]
         row = table[tool]
         if first is None:
             ok = code == 0
@@ -307,7 +310,8 @@ def main():
         else:
             shutil.rmtree(folder)
     for tool, row in table.items():
-        print(f"{tool:16} clean {row['quiet']}/{row['clean']} located {row['located']}/{row['bugs']}"
+        print(f"{tool:16} clean {row['quiet']}/{row['clean']} "
+              f"located {row['located']}/{row['bugs']}"
               f" named {row['named']}/{row['bugs']}")
     return 0
 

@@ -7,7 +7,8 @@ import numpy
 import torch
 
 from dump_layouts import LLAMA_CPP, gguf_rows, given, given_hub, save
-from dump_modules import columns, engine_calls, hub_calls, steps_of, value
+from dump_modules import (columns, engine_calls, hub_calls, input_of, step_read, steps_of,
+                          value)
 from dump_others import batched, megatron_qkv, megatron_steps
 
 MAXTEXT = {"pre_self_attention_layer_norm": "ln1", "self_attention/query": "q",
@@ -137,8 +138,13 @@ def msprobe_more(dump, folder, level="mix", crash=False, engine=False, mindspore
                 "Mean": float(tensor.float().mean()), "Norm": float(tensor.float().norm()),
                 "requires_grad": False, "data_name": f"{file}.pt", "md5": "0a1b2c3d"}
 
-    before = dump.ids[rows][None]
+    def read(call):
+        step = input_of(dump.spec, call)
+        return dump.runs[0][call.layer, step][rows][None] if (call.layer, step) in dump.runs[0] \
+            else dump.ids[rows][None]
+
     for call in calls:
+        before = read(call)
         out = [t[rows] if engine else t[rows][None] for t in given_hub(dump, call)]
         if level in ("L1", "mix") and call.leaf:
             api = {"Linear": "Functional.linear", "Embedding": "Functional.embedding",
@@ -149,6 +155,8 @@ def msprobe_more(dump, folder, level="mix", crash=False, engine=False, mindspore
                            "output": [put(f"{entry}.output.0", out[0])]}
             if level == "L1":
                 names[f"{entry}.output.0"] = steps_of([call])[call.path]
+                if before.is_floating_point():
+                    names[f"{entry}.input.0"] = [step_read(dump.spec, call)]
         if level in ("L0", "mix"):
             path = f"{wrap}{call.path}"
             entry = f"{kind}.{path}.{call.cls}.forward.0"
@@ -158,7 +166,8 @@ def msprobe_more(dump, folder, level="mix", crash=False, engine=False, mindspore
             if call.leaf and call.cls.endswith("Norm"):
                 w = torch.ones(dump.spec.hidden)
                 data[entry]["parameters"] = {"weight": put(f"{entry}.parameters.weight", w)}
-        before = out[0]
+            if before.is_floating_point():
+                names[f"{call.path}.forward.input.0"] = [step_read(dump.spec, call)]
     if level in ("L0", "mix"):  # The backward pass, in its order.
         for call in reversed(calls):
             entry = f"{kind}.{wrap}{call.path}.{call.cls}.backward.0"
@@ -213,6 +222,9 @@ def dumper_all(dump, folder, files=True):
                     if (call.layer, step_name) in dump.runs[rank]:
                         put(f"non_intrusive__{path}.inputs.{i}",
                             value(dump.runs[rank], call.layer, step_name)[rows], layer)
+                        names[f"{path}.inputs.{i}"] = names.get(f"{path}.inputs.{i}", []) + [
+                            (call.layer - 1, "out") if step_name == "in"
+                            else (call.layer, step_name)]
                 if call.cls.endswith("Attention") and not call.leaf:
                     put("positions", dump.positions[rows], call.layer)
                 out = [t[rows] for t in given(dump, call, rank)]
@@ -299,7 +311,7 @@ def llama_graph(dump, folder):
                 turned = spec.arch in ("llama", "mistral", "mixtral")
                 heads = gguf_rows(x, spec) if turned else heads
                 raw = gguf_rows(raw, spec) if turned else raw.view(len(rows), -1, spec.size)
-                put(f"{name}-{i} (reshaped)", raw)
+                put(f"{name}-{i} (reshaped)", raw, [(i, "q" if name == "Qcur" else "k")])
             if last and order.index(name) >= order.index("ffn_inp"):
                 heads = heads[dump.lasts(rows)]
             put(f"{name}-{i}", heads, [(i, step)])

@@ -355,7 +355,7 @@ def main():
         against = None
         if options.cross:  # Statistics have nothing to say of a few tensors in other layouts.
             families = set(LAYOUTS[layout][2])
-            others = [k for k in LAYOUTS if k not in (layout, "te-log")
+            others = [k for k in LAYOUTS if k not in (layout, "te-log", "msprobe-L1")
                       and families & set(LAYOUTS[k][2])]
             against = random.Random(f"{seed} {layout} against").choice(others)
         case = Case(seed, layout, against, options.wide)

@@ -100,10 +100,23 @@ void sort_by_roles(std::vector<Site>& sites) {
   });
 }
 
+// Whether what ends a model stands in front of all layers: "lm_head" before "transformer.h.0", as
+// the alphabet has it.
+bool starts_with_the_end(const std::vector<Site>& sites, std::size_t Site::*capture) {
+  std::size_t layers = SIZE_MAX, end = SIZE_MAX;
+  for (const Site& site : sites) {
+    if (site.block) layers = std::min(layers, site.*capture);
+    const bool ends = site.role == Role::logits || site.role == Role::final_norm;
+    if (!site.block && ends) end = std::min(end, site.*capture);
+  }
+  return layers != SIZE_MAX && end < layers;
+}
+
 // By the file of either side that has kept the order. Says whether one has.
 bool sort_by_capture(std::vector<Site>& sites) {
   for (const auto capture : {&Site::capture, &Site::capture_b}) {
     if (containers_behind(sites, capture) != true) continue;
+    if (starts_with_the_end(sites, capture)) continue;
     std::ranges::stable_sort(sites, {}, capture);
     move_last_calls(sites);
     return true;

@@ -253,6 +253,24 @@ TEST(Order, TakesNoBatchForTokens) {
   EXPECT_EQ(extent_of_shapes({{9, 2, 8}, {9, 2, 16}, {9, 2, 8}}).tokens, 9U);
 }
 
+// In the order of the alphabet containers may stand behind what they contain, by chance.
+TEST(Order, IsNotThatOfAFileThatBeginsWithTheEnd) {
+  const Names names = {"lm_head",
+                       "model.h.0.attn.c_attn",
+                       "model.h.0.attn.c_proj",
+                       "model.h.0.attn",
+                       "model.h.0.ln_1",
+                       "model.h.0.mlp.act",
+                       "model.h.0.mlp",
+                       "model.h.0",
+                       "model.h.1.attn.c_attn",
+                       "model.h.1.attn",
+                       "model.h.1.ln_1",
+                       "model.h.1"};
+  EXPECT_EQ(order_of(captured(names)).back(), "lm_head");
+  EXPECT_EQ(order_of(captured(names)).front(), "model.h.0.ln_1");
+}
+
 TEST(Order, EachTowerHasTokensOfItsOwn) {
   const View view = noise_view({2, 5, 8}, 1);
   const TokenView tokens = by_tokens(view, {.batch = 2});

@@ -69,6 +69,9 @@ bool multiply_alike(const Site& site, const Site& off) {
          (is_projection(site.role) || (!word.empty() && word == last_word_of(site)));
 }
 
+// Statistics in place of a tensor, or a few values, show no rounding.
+bool has_few_values(const Site& site) { return site.views.a.elements() < kFeaturesMin; }
+
 // Whether some token is exact: products that round do so in each. What only positions change leaves
 // the first token as it is.
 bool has_exact_token(const Run& run, const Site& site, double least) {
@@ -112,7 +115,8 @@ bool is_leaf(const ModuleTree& tree, std::size_t site) {
 
 // What the products of a run round to, where this step is off by no more than that.
 double shared_rounding(const Run& run, const ModuleTree& tree, const Site& off) {
-  if (!off.compared() || off.is_lost() || off.roundoff >= limits::kNarrow || !may_multiply(off))
+  if (!off.compared() || off.is_lost() || off.roundoff >= limits::kNarrow || !may_multiply(off) ||
+      has_few_values(off))
     return 0;
   const Format* format = format_of(off.error);
   if (!format || !unlike_noise(off, run.extent, kSpread * format->roundoff).empty()) return 0;
@@ -175,7 +179,7 @@ double rounding_behind_mistake(const Run& run) {
 std::string_view rounds_alone_like(const Run& run, const Site& site) {
   const bool shows = run.product_roundoff == 0 && site.compared() && !site.is_lost() &&
                      site.roundoff < limits::kNarrow && site.error_in < kExact &&
-                     may_multiply(site);
+                     may_multiply(site) && !has_few_values(site);
   const Format* format = shows ? format_of(site.error) : nullptr;
   if (!format || !unlike_noise(site, run.extent, kSpread * format->roundoff).empty()) return "";
   return has_exact_token(run, site, least_error(*format)) ? "" : format->name;

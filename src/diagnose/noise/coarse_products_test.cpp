@@ -209,5 +209,22 @@ TEST(Roundoff, OfAStepThatNothingFeedsIsThatOfTheRun) {
   EXPECT_TRUE(alarms(held).starts_with("model.rotary_emb ")) << alarms(held);
 }
 
+// A few numbers that stand for a tensor are off by any amount.
+TEST(CoarseProducts, AreNotToldByStatistics) {
+  const std::vector<Held> held = layers({23, 23, 23, 10});
+  std::vector<Site> sites = sites_of(held);
+  const auto first = [](const Values& values) {
+    return view_of({5}, Values(values.begin(), values.begin() + 5), DType::f32);
+  };
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    sites[i].views.a = first(held[i].a), sites[i].views.b = first(held[i].b);
+    sites[i].comparison = compare(sites[i].views, {}).value();
+  }
+  for (const Finding& finding : diagnose(sites, {}).findings) {
+    EXPECT_NE(finding.code, "precision_noise") << finding.explanation;
+    EXPECT_NE(finding.code, "cast") << finding.explanation;
+  }
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -28,5 +28,21 @@ TEST(FirstToken, IsNotToldWhereThereIsNoOther) {
   EXPECT_TRUE(std::isinf(first_token_error(site({2, 1}, {1, 4}, {NAN, 4}))));
 }
 
+// The first token of each sequence shows nothing of what positions do.
+TEST(FirstToken, TheBestOfOthersTell) {
+  const auto of = [](const std::vector<float>& right) {
+    std::vector<float> a, b;
+    for (const float each : right) {
+      a.insert(a.end(), {3, 4});
+      b.insert(b.end(), {3, 4 + 5 * each});
+    }
+    return error_of_best_tokens(site({1, right.size(), 2}, a, b));
+  };
+  EXPECT_DOUBLE_EQ(of({0, 0, 0, 0, 1, 1}), 0);
+  EXPECT_DOUBLE_EQ(of({0, 0, 0, 0.5, 1, 1}), 0.5);
+  EXPECT_DOUBLE_EQ(of({0, 1, 1, 1, 1, 1}), 1);
+  EXPECT_TRUE(std::isinf(of({0, 0, 0})));
+}
+
 }  // namespace
 }  // namespace tensordiff

@@ -35,13 +35,15 @@ bool exact_so_far(const Run& run, const Site& site, const Site& reader) {
 
 // How far what reads a step is off. Where that has a mistake of its own, the first token tells: it
 // sees itself alone, so that attention gives its value, whatever masks, RoPE and scales do. It
-// tells of fused projections that moved by more than queries and keys, which are two thirds.
+// tells of fused projections that moved by more than queries and keys, which are two thirds. Of
+// these, later tokens tell that are right: those in front of what a mask hides.
 double error_behind(const Site& site, const Site& reader) {
   if (!reader.bug()) return reader.error;
   const Diff& diff = site.comparison.diff;
   const bool moves_values = 3 * diff.exceeding > 2 * diff.compared;
-  constexpr double kUnknown = std::numeric_limits<double>::infinity();
-  return site.role == Role::fused_qkv && moves_values ? first_token_error(reader) : kUnknown;
+  const double right = error_of_best_tokens(reader);
+  return site.role == Role::fused_qkv && moves_values ? std::min(right, first_token_error(reader))
+                                                      : right;
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
 import { dark } from '../store/prefs';
 
 /** The colours of the page, for canvases. */
@@ -51,7 +50,11 @@ export function Plot({ label, data, options, watch, onKey, onMake, children }: P
         made.setSize({ width: node.clientWidth, height: node.clientHeight });
     });
     resize.observe(node);
+    // What was drawn before its font came is drawn again.
+    const letters = () => made.redraw(false);
+    document.fonts.addEventListener('loadingdone', letters);
     return () => {
+      document.fonts.removeEventListener('loadingdone', letters);
       resize.disconnect();
       made.destroy();
     };

@@ -18,7 +18,7 @@ def prepare_folder(path: pathlib.Path) -> None:
             shard = file.name.startswith("tensors-") and file.suffix == ".safetensors"
             if file.name not in ("trace.json", "trace.json.part") and not shard:
                 raise CaptureError(
-                    f"{path}: has '{file.name}', which is no part of a capture; name a new folder")
+                    f"{path}: has '{file.name}', which is not part of a capture; name a new folder")
         for file in sorted(old, key=lambda file: file.name != "trace.json"):
             file.unlink()
     except OSError as error:

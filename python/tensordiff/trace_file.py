@@ -23,7 +23,7 @@ def read_trace(folder: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         trace: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise TraceError(f"{path}: there is none: the capture is not finished") from None
+        raise TraceError(f"{path}: missing; the capture is not finished") from None
     except (OSError, ValueError) as error:
         raise TraceError(f"{path}: {error}") from error
     schema = trace.get("schema") if is_mapping(trace) else None

@@ -51,7 +51,7 @@ class SideParser {
   Result<NamedAxis> axis() {
     const std::size_t size =
         static_cast<std::size_t>(std::ranges::find_if_not(text_, is_name) - text_.begin());
-    if (size == 0) return Error("'{}' is no name of an axis", printable(text_.substr(0, 1)));
+    if (size == 0) return Error("'{}' is not the name of an axis", printable(text_.substr(0, 1)));
     NamedAxis result{std::string(text_.substr(0, size))};
     text_.remove_prefix(size);
     if (all_digits(result.name) && result.name != "1")

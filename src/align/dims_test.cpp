@@ -85,7 +85,7 @@ TEST(Dims, SaysWhyTheyDoNotFit) {
             "axis b of A has 2 entries, and B has no such axis");
   EXPECT_EQ(trouble("s (h d) -> s (d h)", {4, 12}, {4, 12}),
             "the size of axis h does not follow from the shapes");
-  EXPECT_EQ(trouble("1 s -> s", {2, 4}, {4}), "A has 2 where 1 is given");
+  EXPECT_EQ(trouble("1 s -> s", {2, 4}, {4}), "A has size 2 where the axes say 1");
   EXPECT_EQ(trouble("s d -> s d", {0, 4}, {0, 4}), "a has no elements");
   const View rank = noise_view({4, 4}, 1);
   EXPECT_EQ(aligned("s d -> s (h d[tp])", {{rank}}, {{rank, rank}}).error().message(),
@@ -105,7 +105,7 @@ TEST(ParseDims, SaysWhatIsWrong) {
   EXPECT_EQ(message("(a (b)) -> c"), "before the arrow: brackets within brackets");
   EXPECT_EQ(message("() -> c"), "before the arrow: empty brackets");
   EXPECT_EQ(message("a a -> a"), "before the arrow: axis a is named twice");
-  EXPECT_EQ(message("a, b -> a b"), "before the arrow: ',' is no name of an axis");
+  EXPECT_EQ(message("a, b -> a b"), "before the arrow: ',' is not the name of an axis");
   EXPECT_EQ(message("3 -> a"), "before the arrow: '3': an axis has a name, or is 1");
   EXPECT_EQ(message("a[pp] -> a"), "before the arrow: '[pp' after axis a: only [tp] is known");
   EXPECT_EQ(message("a[tp] b[tp] -> a b"), "before the arrow: two axes have [tp]");

@@ -32,7 +32,7 @@ std::string name_of_axis(const std::vector<NamedAxis>& axis) {
 
 Result<void> learn(Sizes& sizes, const std::string& name, uint64_t size, char side) {
   if (name == "1") {
-    if (size != 1) return Error("{} has {} where 1 is given", capital(side), size);
+    if (size != 1) return Error("{} has size {} where the axes say 1", capital(side), size);
     return {};
   }
   const auto [at, added] = sizes.emplace(name, size);

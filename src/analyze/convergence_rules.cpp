@@ -89,7 +89,7 @@ Convergence judge_convergence(const Updates& updates) {
     return {Course::diverging,
             fmt::format("the weights are {} times as large", human_number(updates.growth))};
   if (updates.measures.size() > 1 && !std::isfinite(updates.measures.back()))
-    return {Course::diverging, "the stored loss is no number any more"};
+    return {Course::diverging, "the stored loss is NaN or infinite"};
   const std::optional<Measured> measure = measured(updates);
   if (measure && measure->against_best > kWorse) return {Course::worsening, measure->text};
   if (sizes.empty()) return {Course::unknown, "no update: that takes two checkpoints"};

@@ -131,7 +131,7 @@ void add_table(const Row& pair, const std::map<uint64_t, std::string>& texts, An
   answer.field("largest_drift", moved.empty() ? 0.0 : moved[0].drift);
   answer.field("neighbours_kept", neighbours_kept(pair));
   if (is_sampled(pair.views.a.shape, kTable))
-    answer.notes.push_back("neighbours are looked for among 512 rows, by 256 of their columns");
+    answer.notes.push_back("neighbours are searched among 512 rows, by 256 of their columns");
   Listing& list = answer.list("most_moved", {"row", "token", "drift"});
   for (std::size_t i = 0; i < std::min(kMostMoved, moved.size()); ++i) {
     const auto text = texts.find(moved[i].row);

@@ -156,7 +156,7 @@ Result<void> enter_sandbox(const SandboxLimits& limits) {
   std::vector<sock_filter> filter = make_filter();
   const sock_fprog code = {static_cast<uint16_t>(filter.size()), filter.data()};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
-    return Error("cannot give up rights: {}", std::strerror(errno));
+    return Error("cannot drop privileges: {}", std::strerror(errno));
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &code) != 0)
     return Error("seccomp is not available: {}", std::strerror(errno));
   return {};
@@ -246,10 +246,10 @@ Error SandboxChild::ending() {
   if (ended != process_ || process_ < 0) return Error("it no longer answers");
   process_ = -1;
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
-    return Error("it tried something that it may not do");
+    return Error("it tried something that the sandbox forbids");
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) return late();
   if (WIFSIGNALED(status)) return Error("it crashed: {}", strsignal(WTERMSIG(status)));
-  return Error("it ended before it was done, with status {}", WEXITSTATUS(status));
+  return Error("it ended early, with status {}", WEXITSTATUS(status));
 }
 
 Result<void> SandboxChild::write(ByteView bytes) {

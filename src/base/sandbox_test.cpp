@@ -146,8 +146,8 @@ class SandboxChildTest : public testing::Test {
 };
 
 TEST_F(SandboxChildTest, SaysHowItEnded) {
-  EXPECT_EQ(ending_of("/bin/true", "x", 10), "it ended before it was done, with status 0");
-  EXPECT_EQ(ending_of("/bin/false", "x", 10), "it ended before it was done, with status 1");
+  EXPECT_EQ(ending_of("/bin/true", "x", 10), "it ended early, with status 0");
+  EXPECT_EQ(ending_of("/bin/false", "x", 10), "it ended early, with status 1");
   EXPECT_EQ(ending_of("/no/such/program", "x", 10),
             "cannot start a process for it: No such file or directory");
   EXPECT_EQ(ending_of("/bin/sleep", "100", 1), "it took longer than 1 s (its time was up)");

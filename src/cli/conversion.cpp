@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -14,6 +15,7 @@
 #include "report/conversion_python.h"
 #include "report/style.h"
 #include "report/table.h"
+#include "report/text_chart.h"
 #include "report/wording.h"
 
 namespace tensordiff {
@@ -72,28 +74,37 @@ std::vector<std::string> changes_of(const Report& report, const ConversionRules&
   return changes;
 }
 
+void add_kind(Table& table, const Report& report, const ConversionRow& row) {
+  std::vector<std::string> remarks;
+  for (const std::size_t pair : row.exceptions)
+    remarks.push_back(fmt::format("not {}", printable(report.pairs[pair].b.name)));
+  const std::string names = row.a == row.b ? row.a : row.a + " → " + row.b;
+  table.add({{printable(names, 1000), row.exceptions.empty() ? Tone::plain : Tone::bad},
+             {human_count(row.pairs.size())}},
+            std::move(remarks));
+}
+
+// Each rule once, above the kinds of tensors that follow it. Those with exceptions come first.
+std::string rules_text(const Report& report, const Style& style, std::size_t width) {
+  Table table({{"A → B", Column::Side::left, 0, true}, {"tensors", Column::Side::right}});
+  std::set<std::string_view> listed;
+  for (const ConversionRow& first : report.conversion) {
+    if (!listed.insert(first.how).second) continue;
+    table.add_heading(style(Tone::bold, wrapped(first.how, width, "  ")));
+    for (const ConversionRow& row : report.conversion)
+      if (row.how == first.how) add_kind(table, report, row);
+  }
+  return table.render(style, width);
+}
+
 std::string text_of(const Report& report, const std::vector<std::string>& changes,
                     const Settings& settings) {
   const Style style(wants_color(settings));
-  Table table({{"rule"},
-               {"tensors", Column::Side::right},
-               {"A", Column::Side::left, 2},
-               {"B", Column::Side::left, 1}});
-  for (const ConversionRow& row : report.conversion) {
-    std::vector<std::string> remarks;
-    for (const std::size_t pair : row.exceptions)
-      remarks.push_back(fmt::format("not {}", printable(report.pairs[pair].b.name)));
-    table.add({{row.how, row.exceptions.empty() ? Tone::plain : Tone::bad},
-               {human_count(row.pairs.size())},
-               {printable(row.a)},
-               {printable(row.b)}},
-              std::move(remarks));
-  }
   std::string out;
   if (report.conversion.empty())
     out = "no conversion inferred: the inputs are not two checkpoints\n";
   else
-    out = table.render(style, output_width());
+    out = rules_text(report, style, output_width());
   for (const std::string& change : changes)
     out += style(Tone::bad, "changed") + "  " + change + "\n";
   for (const Finding& finding : report.findings)

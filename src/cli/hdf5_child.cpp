@@ -35,8 +35,8 @@ Result<void> read_filters(hid_t plist, Dataset& dataset) {
       std::string_view called = name;
       for (const auto& [number, known] : kOthers)
         if (number == filter) called = known;
-      return Error("packed with the filter {} ({}), which is not undone", static_cast<int>(filter),
-                   called);
+      return Error("packed with the filter {} ({}), which is not supported",
+                   static_cast<int>(filter), called);
     }
     dataset.filters.push_back(static_cast<Filter>(filter));
   }

@@ -27,7 +27,7 @@ TEST(Hdf5Refused, IsWhatLiesElsewhere) {
       {"nowhere", "a link that leads nowhere"},
       {"outside", "its data lies in other files, which are not read"},
       {"virtual", "a virtual dataset, whose data lies in other files"},
-      {"packed", "packed with the filter 32000 (lzf), which is not undone"},
+      {"packed", "packed with the filter 32000 (lzf), which is not supported"},
       {"pairs", "compound elements, which are not read"},
   };
   EXPECT_EQ(told, expected);

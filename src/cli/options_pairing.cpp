@@ -45,8 +45,10 @@ Result<void> apply_tp(Settings& settings, std::string_view choice) {
   settings.request.tp = {};
   if (choice == "none") settings.request.tp.enabled = false;
   if (choice == "none" || choice == "auto") return {};
-  settings.request.tp.ranks = TRY(parse_count(choice));
-  if (settings.request.tp.ranks < 2) return Error("auto, none, or a number of ranks above 1");
+  const Result<uint64_t> ranks = parse_count(choice);
+  if (!ranks.ok() || ranks.value() < 2)
+    return Error("'{}' is not auto, none, or a number of ranks above 1", printable(choice));
+  settings.request.tp.ranks = ranks.value();
   return {};
 }
 

@@ -13,7 +13,7 @@ namespace tensordiff {
 
 Result<Finished> run_program(const std::vector<std::string>& arguments) {
   int ends[2];
-  if (pipe(ends) != 0) return Error("no pipe: {}", std::strerror(errno));
+  if (pipe(ends) != 0) return Error("cannot make a pipe: {}", std::strerror(errno));
   std::vector<char*> words;
   for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);

@@ -90,8 +90,8 @@ Merges find_merges(const Catalog& a, const Catalog& b, Matching& matching) {
     for (const FoldedBias& bias : folded.biases) pair_bias(side, bias, matching);
     if (!folded.all_tried)
       matching.notes.push_back(
-          fmt::format("{} has too many batch norms to try each with each weight: some that the "
-                      "other side folded in may be told as different",
+          fmt::format("{} has too many batch norms to try each one with each weight: some that the "
+                      "other side folded in may be reported as different",
                       capital(side)));
   }
   return merges;

@@ -83,8 +83,8 @@ std::optional<uint64_t> head_by_rows(const Catalog& catalog) {
 std::string open_rope_order(const Catalog& a, const Catalog& b) {
   const RopeOrder of_a = convention_of(a).order, of_b = convention_of(b).order;
   if (!is_pair(of_a, of_b, RopeOrder::hugging_face, RopeOrder::unlisted)) return "";
-  return "the rows of q and k are taken in the order that the values show: which one the RoPE of "
-         "this GGUF architecture needs is not known";
+  return "the rows of q and k are compared in the order that the values show: the RoPE order of "
+         "this GGUF architecture is not known";
 }
 
 std::optional<ImpliedRows> implied_rope_rows(const Catalog& a, const Catalog& b) {

@@ -67,7 +67,7 @@ Result<Whole> gathered(const DigestEntry& entry, const std::vector<Step>& steps)
     whole.shape[axis] *= done;
     return whole;
   }
-  return Error("how the ranks of A fit together cannot be told from a digest");
+  return Error("a digest does not tell how the ranks of A fit together");
 }
 
 View permuted(const View& view, const std::vector<uint64_t>& order) {
@@ -104,9 +104,9 @@ Result<View> in_layout_of_a(const AlignedPair& pair, bool section = false) {
         break;  // The elements stay in order.
       case Op::select:
         if (section) break;  // Whoever asked for a section knows where it lies.
-        return Error("a hash cannot tell of a part of a tensor");
+        return Error("a digest has no hash of a part of a tensor");
       default:
-        return Error("a hash cannot tell of a part of a tensor");
+        return Error("a digest has no hash of a part of a tensor");
     }
   }
   return view;
@@ -182,7 +182,7 @@ class Judge {
     if (select == pair.steps.end() || std::ranges::count_if(pair.steps, is_select) != 1 ||
         select->argument.size() != 3 || select->argument[0] > 1 ||
         select->argument[0] >= shape.size())
-      return Error("the parts of A are not one behind the other");
+      return Error("the parts of A are not next to each other");
     const uint64_t axis = select->argument[0], first = select->argument[1];
     Shape as = shape;
     as[axis] = select->argument[2];

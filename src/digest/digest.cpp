@@ -55,17 +55,17 @@ Result<DigestEntry> entry_in(const Json& json) {
   DigestEntry entry;
   entry.name = json["name"].string();
   const std::optional<DType> dtype = dtype_named(json["dtype"].string());
-  if (!dtype) return Error("'{}' is no dtype", printable(json["dtype"].string()));
+  if (!dtype) return Error("'{}' is not a dtype", printable(json["dtype"].string()));
   entry.dtype = *dtype;
   entry.fault = json["fault"].string();
   for (const Json& size : json["shape"].array()) {
-    if (!size.u64() || entry.shape.size() == kRankMax) return Error("its shape cannot be");
+    if (!size.u64() || entry.shape.size() == kRankMax) return Error("its shape is impossible");
     entry.shape.push_back(*size.u64());
   }
   if (!element_count(entry.shape)) return Error("its shape has too many elements");
   for (const Json& hash : json["ranks"].array()) {
     const std::optional<LinearHash> value = hash_of_hex(hash.string());
-    if (!value || entry.ranks.size() == kRanksMax) return Error("its hash is none");
+    if (!value || entry.ranks.size() == kRanksMax) return Error("its hash is malformed");
     entry.ranks.push_back(*value);
   }
   if (entry.ranks.empty() == entry.fault.empty()) return Error("it has no hash");
@@ -139,11 +139,10 @@ Result<Digest> read_digest(ByteView bytes) {
   const std::string_view hash = text.substr(0, kHexBytes);
   text.remove_prefix(hash.size());
   if (!text.starts_with(kBody) || !text.ends_with(kEnd))
-    return Error("torn: it does not end as a digest does");
+    return Error("cut short: the end of a digest is missing");
   text.remove_prefix(kBody.size());
   text.remove_suffix(kEnd.size());
-  if (hex(sha256(text)) != hash)
-    return Error("torn or changed: its content does not have the hash that it states");
+  if (hex(sha256(text)) != hash) return Error("damaged: its content does not match its hash");
   const Json json = TRY(Json::parse(text));
   Digest digest{std::string(json["model"].string()), std::string(json["format"].string()), {}};
   for (const Json& each : json["tensors"].array())

@@ -68,11 +68,11 @@ TEST(Digest, OfSomebodyWhoKnowsTheHashIsCheckedToo) {
     return with_hash(body.replace(body.find(from), from.size(), to));
   };
   EXPECT_EQ(fault_of(with_hash(good)), "none");
-  EXPECT_EQ(fault_of(with("f32", "f33")), "tensor 'w': 'f33' is no dtype");
-  EXPECT_EQ(fault_of(with("[2]", "[-2]")), "tensor 'w': its shape cannot be");
+  EXPECT_EQ(fault_of(with("f32", "f33")), "tensor 'w': 'f33' is not a dtype");
+  EXPECT_EQ(fault_of(with("[2]", "[-2]")), "tensor 'w': its shape is impossible");
   EXPECT_EQ(fault_of(with("[2]", "[99999999,99999999]")),
             "tensor 'w': its shape has too many elements");
-  EXPECT_EQ(fault_of(with("3f800000\"]", "3f80000g\"]")), "tensor 'w': its hash is none");
+  EXPECT_EQ(fault_of(with("3f800000\"]", "3f80000g\"]")), "tensor 'w': its hash is malformed");
   EXPECT_EQ(fault_of(with("\"000000003f800000000000003f800000\"", "")),
             "tensor 'w': it has no hash");
   const std::string body = good;

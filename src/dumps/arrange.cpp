@@ -9,6 +9,7 @@
 
 #include "align/view.h"
 #include "align/whole.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "dumps/experts.h"
 #include "dumps/hidden_states.h"
@@ -264,10 +265,11 @@ class Arranging {
   std::optional<std::size_t> batch_;  // The axis of a batch of one, of several passes.
 };
 
-std::string layout_names() {
-  std::string names;
-  for (const Layout* layout : layouts::kAll) names += fmt::format("{}, ", layout->name);
-  return names + "none";
+std::vector<std::string_view> layout_names() {
+  std::vector<std::string_view> names;
+  for (const Layout* layout : layouts::kAll) names.push_back(layout->name);
+  names.emplace_back("none");
+  return names;
 }
 
 }  // namespace
@@ -278,7 +280,7 @@ Result<std::vector<std::string>> arrange(Catalog& catalog, std::string_view layo
     if (layout.empty() ? each->recognises(catalog) : each->name == layout)
       return Arranging(catalog, *each).run();
   if (!layout.empty())
-    return Error("no layout '{}'; there are: {}", printable(layout), layout_names());
+    return Error("no layout '{}'{}", printable(layout), did_you_mean(layout, layout_names()));
   return std::vector<std::string>();
 }
 

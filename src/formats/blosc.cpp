@@ -82,7 +82,7 @@ Result<std::string> unpack_block(ByteCursor cursor, const Header& header, uint64
 Result<std::string> unpack_blosc(ByteView packed, uint64_t bytes) {
   const Header header = TRY(read_header(packed));
   if (header.bytes != bytes)
-    return Error("blosc: {} bytes recorded where {} belong", header.bytes, bytes);
+    return Error("blosc: {} bytes recorded where {} are expected", header.bytes, bytes);
   if (header.flags & kStored) {
     if (packed.size() != kHeaderBytes + bytes) return Error("blosc: it is cut short");
     return std::string(as_text(packed.subspan(kHeaderBytes)));

@@ -65,7 +65,7 @@ class Assembler {
     const std::string where = fmt::format("chunk at {}", shape_text(origin));
     const std::string bytes = TRY(array_.unpack(chunk).in(where));
     if (bytes.size() != chunk_bytes_)
-      return Error("{} bytes where {} belong", bytes.size(), chunk_bytes_).in(where);
+      return Error("{} bytes where {} are expected", bytes.size(), chunk_bytes_).in(where);
     const std::size_t rank = array_.shape.size(), last = rank - 1;
     const Strides inside = contiguous_strides(array_.shape);
     const Strides packed = contiguous_strides(array_.chunk_shape);

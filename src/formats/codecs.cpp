@@ -8,7 +8,7 @@ namespace tensordiff {
 namespace {
 
 Error wrong_size(uint64_t bytes) {
-  return Error("it does not unpack to the {} bytes that belong there", bytes);
+  return Error("it does not unpack to the expected {} bytes", bytes);
 }
 Error damaged() { return Error("the compressed data is damaged"); }
 

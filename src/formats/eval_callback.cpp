@@ -86,7 +86,7 @@ Result<Announced> read_head(std::string_view text) {
     uint64_t number = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     if (error != std::errc() || end != digits.data() + digits.size() || number == 0)
-      return Error("'{}' is no size", printable(digits));
+      return Error("'{}' is not a size", printable(digits));
     found.shape.insert(found.shape.begin(), number);
   }
   if (found.shape.size() != kAxes) return Error("{} sizes instead of 4", found.shape.size());
@@ -112,7 +112,7 @@ Result<void> read_row(std::string_view line, std::vector<double>& values) {
     } else {
       const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
       if (error != std::errc() || end != word.data() + word.size())
-        return Error("'{}' is no number", printable(word.substr(0, 40)));
+        return Error("'{}' is not a number", printable(word.substr(0, 40)));
     }
     values.push_back(value);
   }

@@ -239,7 +239,8 @@ class Parser {
 
   Result<void> find_alignment() const {
     if (alignment_ == 0 || alignment_ % 8 != 0 || alignment_ > kAlignmentMax)
-      return Error("general.alignment {} is no multiple of 8 up to {}", alignment_, kAlignmentMax);
+      return Error("general.alignment {} is not a multiple of 8 up to {}", alignment_,
+                   kAlignmentMax);
     return {};
   }
 
@@ -268,8 +269,8 @@ class Parser {
     const std::optional<uint64_t> elements = element_count(record.shape);
     if (!elements) return Error("shape {} has more than 2^40 elements", shape_text(record.shape));
     if (block > 1 && (record.shape.empty() || record.shape.back() % block != 0))
-      return Error("rows of shape {} are no whole blocks of {} {}", shape_text(record.shape), block,
-                   name_of(dtype));
+      return Error("rows of shape {} are not whole blocks of {} {}", shape_text(record.shape),
+                   block, name_of(dtype));
     const uint64_t bytes = stored_bytes(dtype, *elements);
     if (!range_fits(record.offset, bytes, data.size()))
       return Error("{} bytes at {} lie outside the {} bytes of data", bytes, record.offset,
@@ -289,8 +290,8 @@ class Parser {
     for (const Record& record : records) {
       const std::string where = fmt::format("tensor '{}'", printable(record.name));
       if (record.offset % alignment_ != 0)
-        return Error("{}: its offset {} is no multiple of the alignment, {}", where, record.offset,
-                     alignment_);
+        return Error("{}: its offset {} is not a multiple of the alignment, {}", where,
+                     record.offset, alignment_);
       if (const Result<DType> dtype = dtype_of(record.type); !dtype.ok()) {
         catalog_.tensors.push_back(broken_tensor(record.name, dtype.error().message()));
         continue;

@@ -165,9 +165,9 @@ TEST(Gguf, NamesFaultsOfKeys) {
   EXPECT_EQ(fault(Gguf().key("a", 8, u64(99)).file()),
             "key 0: 'a': the file ends at byte 64, inside it");
   EXPECT_EQ(fault(Gguf().key("general.alignment", 4, u32(0)).file()),
-            "general.alignment 0 is no multiple of 8 up to 1048576");
+            "general.alignment 0 is not a multiple of 8 up to 1048576");
   EXPECT_EQ(fault(Gguf().key("general.alignment", 4, u32(12)).file()),
-            "general.alignment 12 is no multiple of 8 up to 1048576");
+            "general.alignment 12 is not a multiple of 8 up to 1048576");
   EXPECT_EQ(fault(Gguf().key("general.alignment", 10, u64(32)).file()),
             "key 0: 'general.alignment' is of type u64 instead of u32");
 }
@@ -182,9 +182,9 @@ TEST(Gguf, NamesFaultsOfTensors) {
   EXPECT_EQ(fault(Gguf().tensor({"w", {1U << 31, 1U << 31, 4}, kF16, ""}).file()),
             "tensor 'w': shape [4, 2147483648, 2147483648] has more than 2^40 elements");
   EXPECT_EQ(fault(Gguf().tensor({"w", {100}, kQ4K, std::string(144, 'x')}).file()),
-            "tensor 'w': rows of shape [100] are no whole blocks of 256 q4_k");
+            "tensor 'w': rows of shape [100] are not whole blocks of 256 q4_k");
   EXPECT_EQ(fault(Gguf().tensor({"w", {1}, kF32, f32(1), 4}).file()),
-            "tensor 'w': its offset 4 is no multiple of the alignment, 32");
+            "tensor 'w': its offset 4 is not a multiple of the alignment, 32");
   EXPECT_EQ(fault(Gguf()
                       .tensor({"a", {9}, kF32, std::string(64, 'x')})
                       .tensor({"b", {1}, kF32, f32(1), -32})

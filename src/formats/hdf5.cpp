@@ -94,7 +94,8 @@ class Listing {
     uint32_t bytes = 0;
     std::memcpy(&bytes, head + 1, sizeof(bytes));
     told_ += bytes;
-    if (bytes > hdf5::kMessageBytesMax || told_ > kListingMax) return Error("it says too much");
+    if (bytes > hdf5::kMessageBytesMax || told_ > kListingMax)
+      return Error("the reader sent more than {} bytes", kListingMax);
     std::vector<std::byte> payload(bytes);
     TRY(child_.read(payload));
     switch (static_cast<Message>(head[0])) {
@@ -124,13 +125,14 @@ class Listing {
       case Message::done:
         return true;
     }
-    return Error("it says what makes no sense");
+    return Error("the reader sent a malformed answer");
   }
 
   Result<void> answer(ByteView request) {
     uint64_t offset = 0;
     uint32_t count = 0;
-    if (request.size() != sizeof(offset) + sizeof(count)) return Error("it asks for nonsense");
+    if (request.size() != sizeof(offset) + sizeof(count))
+      return Error("the reader sent a malformed request");
     std::memcpy(&offset, request.data(), sizeof(offset));
     std::memcpy(&count, request.data() + sizeof(offset), sizeof(count));
     if (count > hdf5::kReadBytesMax || !range_fits(offset, count, file_.size()))

@@ -122,7 +122,7 @@ TEST(Hdf5Library, IsNotOurs) {
   EXPECT_EQ(error_of(formats::hdf5, "something else"), "the signature of HDF5 is missing");
   set_sandbox_program("/bin/false");
   EXPECT_EQ(error_of(formats::hdf5, read_file(hdf5_data("small.h5"))),
-            "the HDF5 library: it ended before it was done, with status 1");
+            "the HDF5 library: it ended early, with status 1");
   // Nobody says where the program is: it lies beside the tests.
   set_sandbox_program("");
   EXPECT_EQ(error_of(formats::hdf5, read_file(hdf5_data("small.h5"))), "");

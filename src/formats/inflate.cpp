@@ -155,7 +155,7 @@ Result<std::string> inflate_zlib(ByteView packed, uint64_t bytes) {
   const libdeflate_result status = libdeflate_zlib_decompress_ex(
       decompressor.get(), packed.data(), packed.size(), plain.data(), plain.size(), &used, &made);
   if (status == LIBDEFLATE_INSUFFICIENT_SPACE || (status == LIBDEFLATE_SUCCESS && made != bytes))
-    return Error("it does not inflate to the {} bytes that belong there", bytes);
+    return Error("it does not inflate to the expected {} bytes", bytes);
   if (status != LIBDEFLATE_SUCCESS) return Error("the compressed data is damaged");
   return plain;
 }

@@ -278,7 +278,7 @@ Result<Variable4> read_variable4(const Bytes& file, uint64_t& at) {
   if (!cursor.ok() || name.empty() || name.back() != '\0') return Error("a name that does not end");
   variable.name = name.substr(0, name.find('\0'));
   for (const unsigned char c : variable.name)
-    if (c < 0x20 || c > 0x7e) return Error("a name that is no text");
+    if (c < 0x20 || c > 0x7e) return Error("a name that is not text");
   MatlabNumbers& numbers = variable.numbers;
   numbers.dtype = numbers.stored = kPrecisions[type / 10 % 10];
   numbers.swapped = big && item_bytes(numbers.stored) > 1;

@@ -136,7 +136,7 @@ Result<View> matlab_view(const MatlabNumbers& numbers) {
 
 Result<View> matlab_sparse_view(MatlabNumbers numbers, const Bytes& rows, const Bytes& starts,
                                 const Limits& limits) {
-  if (numbers.shape.size() != 2) return Error("a sparse array that is no matrix");
+  if (numbers.shape.size() != 2) return Error("a sparse array that is not a matrix");
   if (starts.size() % 4 != 0 || starts.size() / 4 != numbers.shape[1] + 1)
     return Error("{} bytes of column starts for {} columns", starts.size(), numbers.shape[1]);
   uint32_t held = 0;
@@ -177,7 +177,7 @@ Result<View> matlab_sparse4_view(const MatlabNumbers& numbers, const Limits& lim
   std::string indices, values;
   const auto place = [&](uint64_t row, uint64_t column) -> Result<int64_t> {
     const double value = table[column * rows + row];
-    if (!whole(value)) return Error("an index that is no whole number");
+    if (!whole(value)) return Error("an index that is not a whole number");
     return static_cast<int64_t>(value);
   };
   const uint64_t count = rows - 1;

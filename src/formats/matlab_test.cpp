@@ -124,7 +124,7 @@ TEST(Matlab, ReadsSparseMatricesOfVersion4) {
   };
   EXPECT_EQ(told_of(table({1, 2, 2, 1, 3, 3, 5, 6, 0}, 3)), "5 0 0 0 0 6 ");
   EXPECT_EQ(told_of(table({1, 1, 1, 2, 5, 0, 6, 0}, 4)), "5 6 0 0 ");
-  EXPECT_EQ(told_of(table({1, 2, 1.5, -1, 5, 0}, 3)), "an index that is no whole number");
+  EXPECT_EQ(told_of(table({1, 2, 1.5, -1, 5, 0}, 3)), "an index that is not a whole number");
   EXPECT_NE(told_of(table({9, 2, 1, 2, 5, 0}, 3)), "5 0 0 0 ");
   EXPECT_EQ(told_of(table({1, 2}, 2)), "a sparse matrix as a table of shape [1, 2]");
   std::string complex = table({1, 2, 2, 1, 3, 3, 5, 6, 0, 1, 2, 2, 1, 3, 3, 5, 6, 0}, 6);

@@ -41,7 +41,7 @@ class Reading {
           real && *real == std::floor(*real) && *real > 0 && *real <= double(kSizeMax))
         size = static_cast<uint64_t>(*real);
     if (size && *size > 0 && *size <= kSizeMax) return size;
-    if (strict_) return Error("'{}' is no size", *keys.begin());
+    if (strict_) return Error("'{}' is not a size", *keys.begin());
     return std::optional<uint64_t>();
   }
 
@@ -50,7 +50,7 @@ class Reading {
     if (!text) return std::optional<double>();
     const std::optional<double> number = number_in<double>(*text);
     if (number && *number > 0 && std::isfinite(*number)) return number;
-    if (strict_) return Error("'{}' is no number above 0", *keys.begin());
+    if (strict_) return Error("'{}' is not a number above 0", *keys.begin());
     return std::optional<double>();
   }
 

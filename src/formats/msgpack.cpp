@@ -76,7 +76,7 @@ class MsgpackReader {
  private:
   Result<Value> sized(ItemKind kind, uint64_t count, uint64_t bytes_each) {
     if (!cursor_.ok() || count > cursor_.remaining() / bytes_each)
-      return Error("{} of something, but {} bytes are left", count, cursor_.remaining());
+      return Error("a length of {}, but only {} bytes are left", count, cursor_.remaining());
     Value value;
     value.kind = kind;
     value.count = count;
@@ -167,7 +167,7 @@ class MsgpackReader {
     const Value value = TRY(next());
     if (value.kind == ItemKind::integer) return std::to_string(value.integer);
     if (value.kind != ItemKind::text && value.kind != ItemKind::binary)
-      return Error("a key that is no text");
+      return Error("a key that is not text");
     return std::string(as_text(take(value.count).view));
   }
 
@@ -247,7 +247,7 @@ class MsgpackReader {
   Result<Shape> shape() {
     const Value list = TRY(next());
     if (list.kind != ItemKind::array && list.kind != ItemKind::map)
-      return Error("a shape that is no list");
+      return Error("a shape that is not a list");
     if (list.count > kRankMax) return Error("{} axes, at most {} are read", list.count, kRankMax);
     Shape sizes;
     for (uint64_t i = 0; i < list.count; ++i) {
@@ -255,7 +255,7 @@ class MsgpackReader {
         return Error("the sizes are not in order");
       const Value size = TRY(next());
       if (size.kind != ItemKind::integer || size.integer < 0)
-        return Error("a size that is no count");
+        return Error("a size that is not a whole number");
       sizes.push_back(static_cast<uint64_t>(size.integer));
     }
     return sizes;
@@ -294,13 +294,13 @@ class MsgpackReader {
   Result<std::vector<View>> read_chunks() {
     const Value list = TRY(next());
     if (list.kind != ItemKind::map && list.kind != ItemKind::array)
-      return Error("chunks that are no list");
+      return Error("chunks that are not a list");
     std::vector<View> chunks;
     for (uint64_t i = 0; i < list.count; ++i) {
       if (list.kind == ItemKind::map && TRY(key()) != std::to_string(i))
         return Error("the chunks are not in order");
       const Value chunk = TRY(next());
-      if (chunk.kind != ItemKind::extension) return Error("a chunk that is no array");
+      if (chunk.kind != ItemKind::extension) return Error("a chunk that is not an array");
       chunks.push_back(TRY(read_array(chunk.extension, take(chunk.count))));
     }
     return chunks;

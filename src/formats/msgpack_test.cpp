@@ -45,8 +45,9 @@ TEST(Msgpack, SaysWhatIsWrong) {
   EXPECT_EQ(told_file("\x81" + key("w")), "! byte 3: the file ends where a value belongs");
   EXPECT_EQ(told_file(map_of("w", "\xc1")), "! byte 4: byte 0xc1 begins no value");
   EXPECT_EQ(told_file(map_of("w", "\xdb\xff\xff\xff\xff")),
-            "! byte 8: 4294967295 of something, but 0 bytes are left");
-  EXPECT_EQ(told_file("\xdf\xff\xff\xff\xff"), "! 4294967295 of something, but 0 bytes are left");
+            "! byte 8: a length of 4294967295, but only 0 bytes are left");
+  EXPECT_EQ(told_file("\xdf\xff\xff\xff\xff"),
+            "! a length of 4294967295, but only 0 bytes are left");
   std::string deep = "\x01";
   for (int i = 0; i < 200; ++i) deep = map_of("a", deep);
   EXPECT_TRUE(

@@ -87,7 +87,7 @@ Error refused_fields(const PythonLiteral::Sequence& fields) {
 Result<void> parse_descr(const PythonLiteral& literal, Header& header) {
   if (const auto* fields = literal.as<PythonLiteral::Sequence>()) return refused_fields(*fields);
   const std::string* descr = literal.as<std::string>();
-  if (!descr) return Error("its 'descr' is no element type");
+  if (!descr) return Error("its 'descr' is not an element type");
   std::string_view type = *descr;
   char order = '|';
   if (!type.empty() && std::string_view("<>|=").find(type[0]) != std::string_view::npos) {

@@ -81,7 +81,7 @@ TEST(Npy, RefusesByName) {
       {"''", "header: unknown element type ''"},
       {"[('x', '<f4'), ('y', '<i4', (3,))]",
        "header: structured array with the fields 'x', 'y', which is not read"},
-      {"3", "header: its 'descr' is no element type"},
+      {"3", "header: its 'descr' is not an element type"},
   };
   for (const auto& [descr, message] : cases)
     EXPECT_EQ(error_for(header(descr, "False", "(1,)"), "abcdefgh"), message);

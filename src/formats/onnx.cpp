@@ -231,7 +231,7 @@ class Walk {
     const std::size_t item = item_bytes(dtype);
     const bool fixed = dtype == DType::f32;
     const uint64_t count = TRY(fixed ? list.count_fixed(item) : list.count_varints());
-    if (scalar && count != 1) return Error("{} numbers where one is meant", count);
+    if (scalar && count != 1) return Error("{} numbers where one is expected", count);
     const ByteSource data = fixed ? list.fixed() : TRY(list.varints(count, item));
     return contiguous_view(dtype, scalar ? Shape{} : Shape{count}, data);
   }

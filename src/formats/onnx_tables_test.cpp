@@ -52,7 +52,7 @@ TEST(OnnxTables, SaysWhatIsWrong) {
   EXPECT_EQ(changed(28, std::string_view("\0\0\0\1", 4)),
             "3584 bytes, but 1 pages of 512 need 512");
   EXPECT_EQ(changed(59, "\2"), "text in encoding 2: only UTF-8 is read");
-  EXPECT_EQ(changed(100, "\2"), "not a dump of ONNX Runtime: page 1 is none of a table");
+  EXPECT_EQ(changed(100, "\2"), "not a dump of ONNX Runtime: page 1 does not belong to a table");
   std::string other = steps();
   for (std::size_t at = 0; (at = other.find("Tensors", at)) != other.npos;) other[at] = 'S';
   EXPECT_EQ(error_of(formats::onnx, other),

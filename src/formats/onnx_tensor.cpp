@@ -57,7 +57,7 @@ Result<uint64_t> whole_number(std::string_view text, std::string_view what) {
   const char* end = text.data() + text.size();
   const auto [stop, fault] = std::from_chars(text.data(), end, value);
   if (fault != std::errc() || stop != end || text.empty())
-    return Error("the {} of its external data, '{}', is no whole number", what,
+    return Error("the {} of its external data, '{}', is not a whole number", what,
                  printable(text, 40));
   return value;
 }
@@ -108,7 +108,7 @@ Result<ByteSource> TensorReader::external_data(const TensorFields& fields, uint6
   };
   const std::string location(value_of("location"));
   const std::string where = fmt::format("external data '{}'", printable(location));
-  if (!input_.sibling) return Error("{} is not at hand", where);
+  if (!input_.sibling) return Error("{} is missing", where);
   if (!files_.contains(location)) {
     // The name is looked up beside the model; what leads elsewhere is refused there.
     Result<ByteSource> file = input_.sibling(location);
@@ -123,7 +123,8 @@ Result<ByteSource> TensorReader::external_data(const TensorFields& fields, uint6
   uint64_t length = file.size() - offset;
   if (fields.external.contains("length")) length = TRY(whole_number(value_of("length"), "length"));
   if (!range_fits(offset, length, file.size()))
-    return Error("{} has {} bytes, {} at {} are asked for", where, file.size(), length, offset);
+    return Error("{} has {} bytes, but {} at offset {} are needed", where, file.size(), length,
+                 offset);
   if (length != needed)
     return Error("{} has {} bytes for it, its shape needs {}", where, length, needed);
   return file.slice(offset, length);

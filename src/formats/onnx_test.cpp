@@ -145,9 +145,9 @@ TEST(Onnx, ReadsExternalDataBesideIt) {
   EXPECT_EQ(fault(external({{"location", "../w.bin"}}), others),
             "external data: no file '../w.bin' beside it");
   EXPECT_EQ(fault(external({{"location", "w.bin"}, {"offset", "-4"}}), others),
-            "the offset of its external data, '-4', is no whole number");
+            "the offset of its external data, '-4', is not a whole number");
   EXPECT_EQ(fault(external({{"location", "w.bin"}, {"offset", "8x"}}), others),
-            "the offset of its external data, '8x', is no whole number");
+            "the offset of its external data, '8x', is not a whole number");
   EXPECT_EQ(fault(external({{"location", "w.bin"}, {"offset", "99"}}), others),
             "external data 'w.bin' has 12 bytes, its offset is 99");
   EXPECT_EQ(

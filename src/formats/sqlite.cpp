@@ -120,7 +120,8 @@ class SqliteFile::Walk {
     ByteCursor cursor(page, std::endian::big);
     cursor.seek(start);
     const uint8_t kind = cursor.u8();
-    if (kind != kLeaf && kind != kInterior) return Error("page {} is none of a table", number);
+    if (kind != kLeaf && kind != kInterior)
+      return Error("page {} does not belong to a table", number);
     cursor.skip(2);
     const uint64_t cells = cursor.u16();
     cursor.skip(3);

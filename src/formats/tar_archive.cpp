@@ -162,7 +162,7 @@ class TarReader {
     std::optional<uint64_t> size = parse_number(header, 124, 12);
     if (const auto pax = pax_.find("size"); pax != pax_.end() && !describes_next)
       size = parse_digits(pax->second, 10);
-    if (!size) return Error("the size of the member is no number");
+    if (!size) return Error("the size of the member is not a number");
     const bool has_data =
         describes_next || std::string_view("123456").find(type) == std::string_view::npos;
     const uint64_t stored = has_data ? *size : 0;

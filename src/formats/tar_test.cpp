@@ -96,11 +96,11 @@ TEST(Tar, SaysWhatIsWrong) {
   bytes[0] = 'b';
   EXPECT_EQ(summary(open(bytes)), "! tar: damaged at byte 0: the header's checksum does not match");
   EXPECT_EQ(summary(open(with_size_field('\xff' + std::string(11, '\xff')))),
-            "! tar: at byte 0: the size of the member is no number");
+            "! tar: at byte 0: the size of the member is not a number");
   EXPECT_EQ(summary(open(with_size_field("00000077777"))),
             "! tar: at byte 0: 'a.npy' has 32767 bytes, but 1536 are left in the file");
   EXPECT_EQ(summary(open(with_size_field("\x80\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))),
-            "! tar: at byte 0: the size of the member is no number");
+            "! tar: at byte 0: the size of the member is not a number");
   EXPECT_EQ(summary(open(tar({extended('x', "9 pathx\n"), {"a.npy", kArray}}))),
             "! tar: at byte 0: a pax record is malformed");
   EXPECT_EQ(summary(open("")), "! tar: no end marker: it may be cut short");

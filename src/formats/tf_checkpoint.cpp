@@ -161,7 +161,7 @@ class Bundle {
     if (number >= shards_) return Error("it is in data file {} of {}", number + 1, shards_);
     const auto known = files_.find(number);
     if (known != files_.end()) return known->second;
-    if (!input_.sibling) return Error("its data file is not at hand");
+    if (!input_.sibling) return Error("its data file is missing");
     const std::string name =
         fmt::format("{}.data-{:05}-of-{:05}", stem_of(input_.name), number, shards_);
     ByteSource file = TRY(input_.sibling(name));

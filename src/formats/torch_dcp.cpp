@@ -123,7 +123,7 @@ class Checkpoint {
     const std::optional<std::string_view> file = path ? graph_.string(*path) : std::nullopt;
     const std::optional<int64_t> offset = number("offset"), bytes = number("length");
     if (!file || !offset || !bytes || *offset < 0 || *bytes < 0)
-      return Error("nothing says where it lies");
+      return Error("its file is not recorded");
     const NodeId transforms = attribute(info, "transform_descriptors").value_or(pickle::kNone);
     if (!graph_.items(transforms).empty()) return Error("stored compressed, which is not read");
     return StoredAt{*file, static_cast<uint64_t>(*offset), static_cast<uint64_t>(*bytes)};
@@ -140,7 +140,7 @@ class Checkpoint {
 
   Result<Bytes> stored(const std::string& at) const {
     const auto found = places_.find(at);
-    if (found == places_.end()) return Error("nothing says where '{}' lies", printable(at));
+    if (found == places_.end()) return Error("the file of '{}' is not recorded", printable(at));
     const StoredAt& place = found->second;
     const ByteSource file = TRY(folder_.file(place.file));
     if (!range_fits(place.offset, place.bytes, file.size()))

@@ -47,7 +47,7 @@ TEST(TorchLegacy, SaysWhatIsWrong) {
             "! a legacy torch file of another version than 1001");
   EXPECT_EQ(error(legacy(kTensor, "N", kData)), "! the storage keys are not a list");
   EXPECT_EQ(error(legacy(kTensor, "]Na", kData)), "! a storage key that is not a string");
-  EXPECT_EQ(error(legacy("N", kKeys, kData)), "! storage '7': nothing says what it holds");
+  EXPECT_EQ(error(legacy("N", kKeys, kData)), "! storage '7': its element type is not recorded");
   EXPECT_EQ(error(legacy(kTensor, kKeys, "")), "! storage '7': the file ends before it");
   EXPECT_EQ(error(legacy(kTensor, kKeys, u64(3) + f32(5))),
             "! storage '7': 3 elements stored, 2 expected");

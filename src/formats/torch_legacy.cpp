@@ -51,7 +51,7 @@ using StorageBytes = std::unordered_map<std::string, ByteSource>;
 Result<ByteSource> read_storage(ByteCursor& cursor, const StorageIds& described,
                                 std::string_view key, const Bytes& file) {
   const auto storage = described.find(key);
-  if (storage == described.end()) return Error("nothing says what it holds");
+  if (storage == described.end()) return Error("its element type is not recorded");
   const int64_t count = cursor.i64();
   if (!cursor.ok()) return Error("the file ends before it");
   if (count < 0 || static_cast<uint64_t>(count) != storage->second.count)

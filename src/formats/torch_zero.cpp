@@ -94,7 +94,7 @@ class Partition {
     const NodeId optimizer = file->value(file->graph().root, "optimizer_state_dict");
     const std::optional<int64_t> stage = file->integer(file->value(optimizer, "zero_stage"));
     if (!stage || *stage < 1 || *stage > 3) return Error("no ZeRO stage of 1, 2 or 3 in it");
-    if (stage_ && *stage != stage_) return Error("another ZeRO stage than in the other files");
+    if (stage_ && *stage != stage_) return Error("its ZeRO stage is not that of the other files");
     stage_ = *stage;
     const std::string_view key =
         stage_ == 3 ? "fp32_flat_groups" : "single_partition_of_fp32_groups";
@@ -263,7 +263,7 @@ class Partition {
       const auto found = fragments[file].find(parameter.name);
       if (found == fragments[file].end()) return Error("a fragment of it is missing");
       const View piece = TRY(states_[file]->rebuilder.tensor(found->second));
-      if (!piece.contiguous()) return Error("a fragment of it is not in a row");
+      if (!piece.contiguous()) return Error("a fragment of it is not contiguous");
       const uint64_t count = std::min(piece.elements(), parameter.elements - done);
       view.dtype = piece.dtype;
       view.swapped = piece.swapped;

@@ -77,7 +77,7 @@ TEST(TorchZero, SaysWhatIsWrong) {
                          {kRank0, pieces(2, kStage2, {1})},
                          {kRank1, pieces(3, kStage3, {1})}}),
             "! nothing in it could be read; 'torch-zero': " + kRank1 +
-                ": another ZeRO stage than in the other files");
+                ": its ZeRO stage is not that of the other files");
 }
 
 TEST(TorchZero, SurvivesEveryCutAndEveryChangedByte) {

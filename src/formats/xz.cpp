@@ -44,7 +44,7 @@ Result<void> unpack(ByteView packed, Sink& sink) {
   if (status == LZMA_STREAM_END) return {};
   if (status == LZMA_BUF_ERROR) return cut_short();
   if (status == LZMA_MEMLIMIT_ERROR)
-    return Error("to unpack it takes more memory than {}", human_bytes(kMemoryMax));
+    return Error("unpacking it takes more memory than {}", human_bytes(kMemoryMax));
   return Error("the compressed data is damaged");
 }
 

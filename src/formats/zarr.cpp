@@ -163,7 +163,7 @@ class ZarrReader {
       view = TRY(contiguous_view(array.dtype, permuted(shape, order), chunks.sources[0]));
       if (const uint64_t needed = stored_bytes(array.dtype, view.elements());
           chunks.sources[0].size() != needed)
-        return Error("a chunk of {} bytes where {} belong", chunks.sources[0].size(), needed);
+        return Error("a chunk of {} bytes where {} are expected", chunks.sources[0].size(), needed);
       view.swapped = array.swapped;
     } else {
       view = TRY(assembled(array, permuted(shape, order), permuted(chunk, order), chunks));

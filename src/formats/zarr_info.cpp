@@ -56,7 +56,7 @@ std::optional<DType> find_type(std::span<const TypeName> types, std::string_view
 }
 
 Result<Shape> read_shape(const Json& sizes, std::string_view what) {
-  if (!sizes.is_array()) return Error("its {} is no list", what);
+  if (!sizes.is_array()) return Error("its {} is not a list", what);
   if (sizes.array().size() > kRankMax)
     return Error("{} axes, at most {} are read", sizes.array().size(), kRankMax);
   Shape shape;
@@ -166,13 +166,13 @@ Result<Codec> codec_named(std::string_view name) {
   };
   for (const auto& [known, codec] : kCodecs)
     if (known == name) return codec;
-  return Error("packed with '{}', which is not undone", printable(name, 40));
+  return Error("packed with '{}', which is not supported", printable(name, 40));
 }
 
 // Shuffling is undone by the size of the elements, which is nearly always what was shuffled.
 Result<void> check_shuffle(const Json& configuration, DType dtype) {
   const uint64_t size = configuration["elementsize"].u64().value_or(4);
-  if (size != item_bytes(dtype)) return Error("bytes shuffled by {}, which is not undone", size);
+  if (size != item_bytes(dtype)) return Error("bytes shuffled by {}, which is not supported", size);
   return {};
 }
 
@@ -185,7 +185,7 @@ Result<void> read_codec3(const Json& codec, ArrayInfo& array) {
     array.order.assign(order.begin(), order.end());
     std::vector<std::size_t> sorted = array.order;
     std::ranges::sort(sorted);
-    if (sorted != by_rows(array.shape.size())) return Error("its order of axes is none");
+    if (sorted != by_rows(array.shape.size())) return Error("its order of axes is malformed");
     return {};
   }
   if (name == "bytes") {

@@ -33,7 +33,7 @@ TEST(ZarrStore, DeclinesByName) {
       if (tensor.name == name) return tensor.fault;
     return "not there";
   };
-  EXPECT_EQ(fault("v2.zip", "delta"), "packed with 'delta', which is not undone");
+  EXPECT_EQ(fault("v2.zip", "delta"), "packed with 'delta', which is not supported");
   EXPECT_EQ(fault("v3.zip", "sharded"), "in shards ('sharding_indexed'), which are not read");
   EXPECT_EQ(told_folder({{"manifest.ocdbt", "\x0c\xdb"}, {"d/0123", "x"}}),
             "! nothing in it could be read; 'zarr': an OCDBT store, which is not read; Orbax "
@@ -75,7 +75,7 @@ TEST(ZarrStore, SaysWhatIsWrong) {
   EXPECT_EQ(told_array(zarray("[2]", "[9007199254740993]")),
             "w: a chunk of [9007199254740993] is larger than 1.0 GiB");
   EXPECT_EQ(told_array(zarray("null", "{\"id\":\"pcodec\"}")),
-            "w: packed with 'pcodec', which is not undone");
+            "w: packed with 'pcodec', which is not supported");
   EXPECT_EQ(told_array(zarray("9", "\"?\"")), "w: its fill value is not understood");
   EXPECT_EQ(told_array(zarray("<f4", "|b1")), "w: its type bool cannot hold its fill value");
 }

@@ -215,7 +215,7 @@ void add_mask(const Rows& rows, const LogitsDiff& diff, std::vector<Candidate>& 
   }
   candidates.push_back(candidate(
       "masked_prompt",
-      fmt::format("B says nothing at the first {} positions of a sequence: its prompt is masked",
+      fmt::format("B has no values at the first {} positions of a sequence: its prompt is masked",
                   rows.masked),
       {{"positions", static_cast<double>(rows.masked)}}, count > 0 ? rest / count : INFINITY));
 }

@@ -39,7 +39,7 @@ Result<LogitsComparison> compare_logits(const Catalog& a, const Catalog& b,
   }
   comparison.diff = TRY(measure(lined.pairs));
   if (comparison.diff.positions + comparison.diff.unusable == 0)
-    return Error("no position that both sides have");
+    return Error("no position in common");
   comparison.notes = std::move(lined.notes);
   comparison.findings = std::move(lined.findings);
   for (Finding& finding : causes_of(lined.pairs, comparison.diff))

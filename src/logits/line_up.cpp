@@ -219,13 +219,13 @@ Result<LinedUp> line_up(std::vector<TokenSequence> a, std::vector<TokenSequence>
   if (by_ids) by_tokens = ByIds(a, b).run();
   pairs = by_tokens.pairs;
   if (pairs.empty()) {
-    if (by_ids) return Error("no sequence of A has the tokens of one of B");
+    if (by_ids) return Error("no sequence of A has the same tokens as one of B");
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
       pairs.push_back({std::move(a[i]), std::move(b[i])});
     if (a.size() != b.size())
-      by_tokens.notes.push_back(fmt::format(
-          "A has {} sequences, B has {}, and they tell no ids: the first {} are compared", a.size(),
-          b.size(), pairs.size()));
+      by_tokens.notes.push_back(
+          fmt::format("A has {} sequences, B has {}, without token ids: the first {} are compared",
+                      a.size(), b.size(), pairs.size()));
   }
   for (const SequencePair& pair : pairs)
     if (pair.a.logits.has_value() != pair.b.logits.has_value())

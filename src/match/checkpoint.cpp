@@ -4,6 +4,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/text.h"
 #include "match/flat_name.h"
 
 namespace tensordiff {
@@ -58,6 +59,8 @@ bool is_weight(const Tensor& tensor) {
   static constexpr std::string_view kRecurrent[] = {"weight_ih_l", "weight_hh_l", "bias_ih_l",
                                                     "bias_hh_l"};
   const auto starts = [leaf](std::string_view start) { return leaf.starts_with(start); };
+  // Keras 3 numbers the variables of a layer: "layers/dense/vars/0".
+  if (all_digits(leaf) && name.substr(0, name.size() - leaf.size()).ends_with("vars/")) return true;
   return std::ranges::find(kLeaves, leaf) != std::end(kLeaves) ||
          std::ranges::any_of(kRecurrent, starts) || module_of_flat(std::string(leaf)).has_value();
 }

@@ -87,7 +87,7 @@ Result<Proposal> propose(const MatchInput& input) {
 
 constinit const Matcher matchers::copy = {
     .name = "copy",
-    .summary = "its own side holds the tensor twice, and the other copy is paired",
+    .summary = "its side has the tensor twice, and the other copy is paired",
     .propose = propose,
 };
 

@@ -58,7 +58,7 @@ Result<Proposal> propose(const MatchInput& input) {
 
 constinit const Matcher matchers::exec = {
     .name = "exec",
-    .summary = "a program that the user named says so",
+    .summary = "given by the program of --match exec:",
     .propose = propose,
 };
 

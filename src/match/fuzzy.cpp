@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kLooksMax = 1 << 22;
 constexpr std::size_t kLooksMin = 64;
 constexpr uint64_t kReadMax = 1 << 24;  // Larger ones are not read just to confirm a name.
-constexpr double kNear = 0.3;               // In standard errors, as for pairing by values.
+constexpr double kNear = 0.3;           // In standard errors, as for pairing by values.
 
 struct Group {
   std::vector<std::size_t> tensors;
@@ -119,7 +119,7 @@ Result<Proposal> propose(const MatchInput& input) {
 
 constinit const Matcher matchers::fuzzy = {
     .name = "fuzzy",
-    .summary = "the words of the names are alike, and like no other",
+    .summary = "the names are similar, and no other name is as similar",
     .propose = propose,
 };
 

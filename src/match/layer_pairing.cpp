@@ -134,7 +134,7 @@ void pair_by_distance(Progress& progress) {
   for (const int64_t b : progress.layers_b) {
     const std::optional<int64_t> a = checked_add(b, distance);
     if (a && !progress.pairs.contains(b) && progress.free_a.contains(*a))
-      progress.add(*a, b, "the layers whose values agree lie as far apart");
+      progress.add(*a, b, "layers whose values agree differ by the same number");
   }
 }
 
@@ -149,7 +149,7 @@ void pair_by_order(Progress& progress) {
         after == progress.pairs.end() ? std::numeric_limits<int64_t>::max() : after->second.a;
     const auto a = progress.free_a.upper_bound(low);
     if (a != progress.free_a.end() && *a < high)
-      progress.add(*a, b, "no numbers in common and nothing in the values to go by, so by order");
+      progress.add(*a, b, "no numbers in common, and the values do not decide: paired by order");
   }
 }
 

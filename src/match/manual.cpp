@@ -13,7 +13,7 @@ Result<Proposal> propose(const MatchInput& input) {
 
 constinit const Matcher matchers::manual = {
     .name = "manual",
-    .summary = "the user said so, with --pairs",
+    .summary = "given by the user with --pairs",
     .propose = propose,
 };
 

@@ -300,7 +300,8 @@ Matching match_within(const Catalog& catalog) {
           {.a = a, .b = b, .layer = {}, .stage = {}, .matched_by = &kEachWithEach});
   if (count > 1 && count * (count - 1) / 2 > kPairsWithinMax)
     matching.notes.push_back(fmt::format(
-        "{} tensors make {} pairs, of which the first {} are compared: --path takes fewer tensors, "
+        "{} tensors make {} pairs, of which the first {} are compared: --path selects fewer "
+        "tensors, "
         "--sort similarity --top N shows the most alike",
         human_count(count), human_count(count * (count - 1) / 2), human_count(kPairsWithinMax)));
   return matching;

@@ -54,7 +54,7 @@ std::string_view why_no_pair(const Likeliest& found, const Tensor& own, const Te
     return "it has another size";
   if (name_words(own.pairing_name()).numbers != name_words(nearest.pairing_name()).numbers)
     return "it has another number";
-  if (found.score - found.next < kClearlyMost) return "another name is as near";
+  if (found.score - found.next < kClearlyMost) return "another name is as similar";
   return found.score < threshold ? "they are not similar enough" : "";
 }
 

@@ -27,7 +27,7 @@ TEST(Nearest, SaysWhyItIsNoPair) {
   EXPECT_EQ(why("h.attn.query", {{"h.attn.query", {4}, 1}}), "it has another size");
   EXPECT_EQ(why("h.1.query", {{"h.2.query", {6}, 1}}), "it has another number");
   EXPECT_EQ(why("h.attn.query", {{"h.attn.query.a", {6}, 1}, {"h.attn.query.b", {6}, 1}}),
-            "another name is as near");
+            "another name is as similar");
   EXPECT_EQ(why("h.attn.query", {{"x.y.query", {6}, 1}}), "they are not similar enough");
   EXPECT_EQ(why("h.attn.query", {{"other", {2, 3}, 1}}), "");
 

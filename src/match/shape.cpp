@@ -65,7 +65,7 @@ Result<Proposal> propose(const MatchInput& input) {
 
 constinit const Matcher matchers::shape = {
     .name = "shape",
-    .summary = "no other tensor has this shape and dtype, and nothing speaks against it",
+    .summary = "no other tensor has this shape and dtype, and nothing contradicts it",
     .propose = propose,
 };
 

@@ -31,7 +31,7 @@ struct State {
 Result<State> read_state(const Tensor& tensor) {
   if (tensor.view.dtype != DType::u8 || !tensor.view.contiguous() ||
       tensor.elements() > kStateBytesMax)
-    return Error("its quant_state is no text of at most {} bytes", kStateBytesMax);
+    return Error("its quant_state is not a text of at most {} bytes", kStateBytesMax);
   const Reader reader = TRY(Reader::open(tensor.view));
   std::vector<std::byte> buffer;
   const std::byte* bytes = reader.raw(0, tensor.elements(), buffer);

@@ -36,7 +36,7 @@ Result<Sizes> sizes_of(const Tensor& words, const Tensor& shape, const Tensor& s
   Sizes sizes{};
   for (double size : stored)
     if (!(size >= 0 && size < static_cast<double>(kElementsMax)))
-      return Error("a weight_shape that is none");
+      return Error("a weight_shape that is not a shape");
   sizes.outputs = static_cast<uint64_t>(stored[0]);
   sizes.inputs = static_cast<uint64_t>(stored[1]);
   sizes.words = q[1];

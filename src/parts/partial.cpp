@@ -153,11 +153,11 @@ std::string write_partial(const Partial& partial) {
 Result<Partial> read_partial(ByteView bytes) {
   const std::string_view text = as_text(bytes);
   if (!text.starts_with(kPartMagic)) return Error("not a partial result of tensordiff");
-  if (text.size() < kPartMagic.size() + kHashBytes) return Error("torn: it ends in its head");
+  if (text.size() < kPartMagic.size() + kHashBytes)
+    return Error("cut short: it ends in its header");
   const std::string_view hash = text.substr(kPartMagic.size(), kHashBytes);
   const ByteView body = bytes.subspan(kPartMagic.size() + kHashBytes);
-  if (sha256(as_text(body)) != hash)
-    return Error("torn or changed: its content does not have the hash that it states");
+  if (sha256(as_text(body)) != hash) return Error("damaged: its content does not match its hash");
   Source in(body);
   Partial partial;
   PartHead& head = partial.head;
@@ -175,7 +175,7 @@ Result<Partial> read_partial(ByteView bytes) {
   const PartNumber& number = head.number;
   if (!in.ok() || !in.at_end() || head.inputs.empty() || head.inputs.size() > 2 || number.of == 0 ||
       number.of > kPartsMax || number.part == 0 || number.part > number.of)
-    return Error("damaged: its content is not that of a partial result");
+    return Error("damaged: it does not hold a partial result");
   return partial;
 }
 

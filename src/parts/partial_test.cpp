@@ -52,7 +52,7 @@ TEST(Partial, ThatIsTornSaysSo) {
   const std::string file = write_partial(sample());
   EXPECT_EQ(fault_of("PK\3\4"), "not a partial result of tensordiff");
   EXPECT_EQ(fault_of(""), "not a partial result of tensordiff");
-  EXPECT_EQ(fault_of(std::string_view(file).substr(0, 20)), "torn: it ends in its head");
+  EXPECT_EQ(fault_of(std::string_view(file).substr(0, 20)), "cut short: it ends in its header");
   for (std::size_t size = 0; size < file.size(); ++size)
     EXPECT_NE(fault_of(std::string_view(file).substr(0, size)), "none") << size;
 }
@@ -70,7 +70,7 @@ TEST(Partial, OfSomebodyWhoKnowsTheHashIsReadWithinItsBytes) {
   const std::string body = body_of(write_partial(sample()));
   for (std::size_t size = 0; size < body.size(); ++size)
     EXPECT_EQ(fault_of(with_hash(body.substr(0, size))),
-              "damaged: its content is not that of a partial result")
+              "damaged: it does not hold a partial result")
         << size;
   EXPECT_NE(fault_of(with_hash(body + "x")), "none");
   for (std::size_t at = 0; at < body.size(); ++at)
@@ -87,8 +87,7 @@ TEST(Partial, HasANumberThatCanBe) {
        {PartNumber{0, 3}, PartNumber{4, 3}, PartNumber{1, 0}, PartNumber{1, kPartsMax + 1}}) {
     Partial partial = sample();
     partial.head.number = number;
-    EXPECT_EQ(fault_of(write_partial(partial)),
-              "damaged: its content is not that of a partial result");
+    EXPECT_EQ(fault_of(write_partial(partial)), "damaged: it does not hold a partial result");
   }
 }
 

@@ -96,7 +96,7 @@ Result<Partial> measure_part(const Request& request, const PartNumber& number,
 }
 
 Result<void> check_parts(const std::vector<NamedPartial>& parts) {
-  if (parts.empty()) return Error("no partial results");
+  if (parts.empty()) return Error("needs partial results, which compare --part writes");
   const std::string& fingerprint = usual_fingerprint(parts);
   std::map<uint64_t, const NamedPartial*> found;
   uint64_t of = 0;
@@ -117,7 +117,7 @@ Result<void> check_parts(const std::vector<NamedPartial>& parts) {
                    head.number.of, of);
     const auto [at, is_new] = found.emplace(head.number.part, &each);
     if (!is_new)
-      return Error("{}: part {} of {}, as is {}; give one of them", name, head.number.part, of,
+      return Error("{}: part {} of {}, as is {}; pass only one of them", name, head.number.part, of,
                    printable(at->second->name, 1000));
   }
   std::vector<uint64_t> missing;

@@ -24,7 +24,7 @@ std::string fault_of(const std::vector<NamedPartial>& parts) {
 TEST(Parts, AreAllThereInAnyOrder) {
   EXPECT_EQ(fault_of({part(1, 1)}), "none");
   EXPECT_EQ(fault_of({part(3, 3), part(1, 3), part(2, 3)}), "none");
-  EXPECT_EQ(fault_of({}), "no partial results");
+  EXPECT_EQ(fault_of({}), "needs partial results, which compare --part writes");
 }
 
 TEST(Parts, ThatAreMissingAreNamed) {

@@ -51,9 +51,9 @@ Result<Place> place_in(std::string_view rest) {
     return Error("'{}' is not of the form hf://org/name[@revision][/file]", printable(rest, 80));
   std::string plain;
   for (const std::string_view part : split(place.revision, '%')) plain += part;
-  if (!is_word(plain)) return Error("'{}' is no revision", printable(place.revision, 80));
+  if (!is_word(plain)) return Error("'{}' is not a revision", printable(place.revision, 80));
   if (!place.path.empty() && !is_relative_name(place.path))
-    return Error("'{}' is no path in a repository", printable(place.path, 80));
+    return Error("'{}' is not a path in a repository", printable(place.path, 80));
   return place;
 }
 
@@ -121,14 +121,14 @@ Result<Request> file(std::string_view rest) {
 }
 
 Result<void> add_page(const Json& page, const std::string& prefix, std::vector<Listed>& files) {
-  if (!page.is_array()) return Error("the hub's answer is no listing");
+  if (!page.is_array()) return Error("the hub's answer is not a listing");
   for (const Json& entry : page.array()) {
     if (entry["type"].string() != "file") continue;
     const std::string_view path = entry["path"].string();
     const Json& lfs = entry["lfs"];
     const std::optional<uint64_t> size = (lfs.is_object() ? lfs["size"] : entry["size"]).u64();
     if (!size || *size > (1ULL << 50) || !is_relative_name(path) || !path.starts_with(prefix))
-      return Error("the hub lists '{}', which is no usable file", printable(path, 80));
+      return Error("the hub lists '{}', which cannot be the name of a file", printable(path, 80));
     // Of a file in LFS the SHA-256 of its bytes, of another git's hash of them.
     const std::string_view hash = (lfs.is_object() ? lfs["oid"] : entry["oid"]).string();
     files.push_back(

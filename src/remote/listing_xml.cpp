@@ -76,7 +76,7 @@ Result<Listed> parse_object(std::string_view xml) {
 
 Result<ListingPage> parse_listing(std::string_view xml) {
   if (xml.find("<ListBucketResult") == std::string_view::npos)
-    return Error("the server's answer is no listing");
+    return Error("the server's answer is not a listing");
   ListingPage page;
   std::size_t at = 0;
   while (const auto object = element(xml, "Contents", at)) {

@@ -84,7 +84,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 
 Result<void> start() {
   if (memory >= 0) return {};
-  if (pipe2(fault_pipe, O_CLOEXEC) != 0) return Error("no pipe: {}", std::strerror(errno));
+  if (pipe2(fault_pipe, O_CLOEXEC) != 0)
+    return Error("cannot make a pipe: {}", std::strerror(errno));
   memory = memfd_create("tensordiff-remote", MFD_CLOEXEC);
   if (memory < 0) return Error("no memory for remote files: {}", std::strerror(errno));
   struct sigaction action = {};
@@ -123,7 +124,7 @@ Result<Pages> Pages::make(uint64_t size) {
   if (begin != MAP_FAILED) pages.begin_ = static_cast<std::byte*>(begin);
   if (states != MAP_FAILED) pages.states_ = static_cast<std::atomic<uint32_t>*>(states);
   if (!pages.begin_ || !pages.states_)
-    return Error("no addresses for a file of {} bytes: {}", size, std::strerror(errno));
+    return Error("no address space for a file of {} bytes: {}", size, std::strerror(errno));
   memory_used += room;
   Slot& slot = slots[pages.slot_];
   slot.states.store(pages.states_);

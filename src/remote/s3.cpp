@@ -115,11 +115,14 @@ Result<std::vector<Listed>> list(std::string_view rest) {
     if (answer.status != 200) return status_error(answer, request);
     ListingPage found = TRY(parse_listing(answer.body));
     for (Listed& object : found.objects) {
-      if (!object.name.starts_with(prefix)) return Error("the listing has what was not asked for");
+      if (!object.name.starts_with(prefix))
+        return Error("the listing has '{}', which is outside the requested prefix",
+                     printable(object.name, 80));
       object.name.erase(0, prefix.size());
       if (object.name.empty() || object.name.ends_with('/')) continue;  // Stands for a folder.
       if (!is_relative_name(object.name))
-        return Error("the listing has '{}', which is no usable name", printable(object.name, 80));
+        return Error("the listing has '{}', which cannot be the name of a file",
+                     printable(object.name, 80));
       files.push_back(std::move(object));
     }
     if (files.size() > kListedMax) return Error("more than {} files", kListedMax);

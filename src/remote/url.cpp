@@ -25,7 +25,7 @@ Result<void> split_authority(std::string_view authority, Url& url) {
   if (colon != std::string_view::npos) url.port = authority.substr(colon + 1);
   if (url.host.empty()) return Error("an address without a host");
   if (!url.port.empty() && (!all_digits(url.port) || url.port.size() > 5))
-    return Error("'{}' is no port", printable(url.port, 20));
+    return Error("'{}' is not a port", printable(url.port, 20));
   if (url.port == (url.scheme == "https" ? "443" : "80")) url.port.clear();
   return {};
 }
@@ -52,7 +52,7 @@ Result<Url> parse_url(std::string_view text) {
   if (std::ranges::any_of(text, is_unfit)) return Error("a space or '\\' in an address");
   Url url;
   const std::size_t mark = text.find("://");
-  if (mark == std::string_view::npos) return Error("'{}' is no address", printable(text, 80));
+  if (mark == std::string_view::npos) return Error("'{}' is not an address", printable(text, 80));
   url.scheme = lower(text.substr(0, mark));
   if (url.scheme != "http" && url.scheme != "https")
     return Error("addresses of '{}' are not read; there are: https, s3, gs, hf",

@@ -62,6 +62,12 @@ bool is_sentence(const Listing& list, std::size_t column) {
   return false;
 }
 
+// Names of tensors: they keep their layer and their last part where there is little room.
+bool is_name(const Listing& list, std::size_t column) {
+  constexpr std::string_view kColumns[] = {"tensor", "name", "layer", "group"};
+  return std::ranges::find(kColumns, list.columns[column]) != std::end(kColumns);
+}
+
 std::size_t width_of(const Listing& list, std::size_t column, std::size_t rows) {
   std::size_t width = columns(list.columns[column]);
   for (std::size_t row = 0; row < rows; ++row)
@@ -91,8 +97,8 @@ std::string list_text(const Listing& list, const Style& style, std::size_t rows_
   for (std::size_t i = 0; i < list.columns.size(); ++i) {
     const bool text = std::holds_alternative<std::string>(list.rows[0][i].value);
     if (!below[i])
-      columns.push_back(
-          {list.columns[i], text ? Column::Side::left : Column::Side::right, static_cast<int>(i)});
+      columns.push_back({list.columns[i], text ? Column::Side::left : Column::Side::right,
+                         static_cast<int>(i), text && is_name(list, i)});
   }
   Table table(std::move(columns));
   for (std::size_t row = 0; row < count; ++row) {

@@ -51,11 +51,11 @@ std::string counts_text(const Report& report, const Style& style) {
     const bool differs = std::ranges::any_of(tensors, &Report::Unpaired::is_difference);
     return style(differs ? Tone::trouble : Tone::plain, text);
   };
-  if (report.only_a.empty() && report.only_b.empty())
-    list += (list.empty() ? "" : "; ") + std::string("none unpaired");
-  else
-    list += (list.empty() ? "" : "; ") + unpaired(report.only_a, 'A') + ", " +
-            unpaired(report.only_b, 'B');
+  std::vector<std::string> alone;
+  if (!report.only_a.empty()) alone.push_back(unpaired(report.only_a, 'A'));
+  if (!report.only_b.empty()) alone.push_back(unpaired(report.only_b, 'B'));
+  if (alone.empty()) alone.emplace_back("none unpaired");
+  list += fmt::format("{}{}", list.empty() ? "" : "; ", fmt::join(alone, ", "));
   if (!report.summary.caveat.empty()) list += "; " + printable(summary.caveat, kLengthMax);
   return list;
 }
@@ -109,10 +109,12 @@ std::string evidence_line(const Divergence& first, const Finding* finding, const
     // The explanation often has the same error already, but for rounding, and it is said once.
     const std::size_t at = text.find(kError);
     const std::size_t end = std::min(text.find(';', at), text.size());
-    if (at != std::string::npos && is_nearly(text.substr(at + kError.size(), end - at), before))
-      text.replace(at, end - at, error + undone);
-    else
+    if (at == std::string::npos)
       text += (text.empty() ? "" : "; ") + error + undone;
+    else if (is_nearly(text.substr(at + kError.size(), end - at), before))
+      text.replace(at, end - at, error + undone);
+    else  // Causes are tried on a part, or measured against the step computed again.
+      text.insert(end, fmt::format(" (where examined: {}{})", short_number(before), undone));
   }
   return text.empty() ? "" : labelled("evidence", text, style);
 }
@@ -136,10 +138,15 @@ std::string other_tensor(const Finding& finding) {
   return is_one ? std::string(text.substr(kOtherTensor.size() + 2)) : "";
 }
 
+// Says of a pair that nothing is wrong with it.
+bool is_rounding(const Finding& finding) {
+  return finding.code == "precision_noise" && finding.explanation.starts_with("rounding: ");
+}
+
 std::vector<Group> groups_of(const Report& report, std::optional<std::size_t> but) {
   std::vector<Group> groups;
   for (const Finding& finding : report.findings) {
-    if (but && finding.pair == *but) continue;
+    if (but && (finding.pair == *but || is_rounding(finding))) continue;
     const std::string blocks = block_order_text(finding);
     const std::string other = other_tensor(finding);
     const auto same = std::ranges::find_if(groups, [&](const Group& group) {
@@ -204,9 +211,15 @@ std::string also_lines(const Report& report, const Style& style) {
   const std::optional<std::size_t> but =
       first ? std::optional(report.first_divergence->pair) : std::nullopt;
   const Finding* cause = but ? finding_at(report, *but) : nullptr;
-  for (const Group& group : groups_of(report, but))
+  const std::vector<Group> groups = groups_of(report, but);
+  for (const Group& group : groups)
     lines.push_back(group_text(group, report, cause ? cause->explanation : std::string_view()));
-  return list(first ? "also" : "findings", lines, style);
+  if (first) return list("also", lines, style);
+  // Of two checkpoints: all that changed has one cause. A single tensor was just named.
+  const uint64_t changed = report.summary.different + report.summary.incomparable;
+  const bool one = lines.size() == 1 && groups.size() == 1 && groups[0].pairs.size() == changed;
+  if (one && changed == 1) lines[0] = printable(groups[0].text, kLengthMax);
+  return list(one ? "cause" : "findings", lines, style);
 }
 
 std::string side_lines(const Report& report, const Style& style) {

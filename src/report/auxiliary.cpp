@@ -31,7 +31,7 @@ void note_auxiliary(const std::vector<Report::Unpaired>& rows, std::string_view 
   std::string list;
   for (const auto& [kind, count] : kinds)
     list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", kind, count);
-  notes.push_back(fmt::format("only in {}, and no weight: {}", side, list));
+  notes.push_back(fmt::format("only in {}, not weights: {}", side, list));
 }
 
 // Says once for each kind what was made from packed weights.

@@ -163,7 +163,7 @@ std::vector<std::string> body_of(const PairRow& row, const Form& form, const Mer
         fmt::format("# To do: a[x] is stored as {}; decode it first.", name_of(row.a.dtype)));
   if (form.merge.kind != MergeKind::none && form.merge.side == 'b')
     lines.push_back(
-        fmt::format("# To do: {}; what its parts are A does not tell.", text_of(form.merge)));
+        fmt::format("# To do: {}; A does not tell what its parts are.", text_of(form.merge)));
   const auto of_side = [&](char side) {
     std::vector<Step> steps;
     std::ranges::copy_if(row.steps, std::back_inserter(steps),
@@ -314,7 +314,7 @@ std::string rule_text(const Report& report, const MergedPairs& merged, const Con
 
 std::string conversion_python(const Report& report, const MergedPairs& merged) {
   std::string out = fmt::format(
-      "\"\"\"Makes the tensors of B of those of A, as tensordiff found them converted.\n\n"
+      "\"\"\"Makes B's tensors from A's, as tensordiff found them converted.\n\n"
       "A: {}\nB: {}\n\nconvert() takes and gives a dict of numpy arrays by name.\n\"\"\"\n\n",
       printable(report.a.path), printable(report.b.path));
   out += kPythonHelpers;

@@ -36,9 +36,9 @@ const PositionPoint* worst_of(const LogitsDiff& diff) {
 
 std::string other_token_text(const LogitsComparison& comparison) {
   const LogitsDiff& diff = comparison.diff;
-  if (!diff.first_other) return diff.same_top ? "none: the most likely tokens are the same" : "";
+  if (!diff.first_other) return diff.same_top ? "never: the most likely tokens are the same" : "";
   const OtherToken& other = *diff.first_other;
-  return fmt::format("{}: A takes {} (ahead by {}), B takes {} (ahead by {})",
+  return fmt::format("at {}: A takes {} (ahead by {}), B takes {} (ahead by {})",
                      place_of(comparison, other.sequence, other.position), other.a,
                      human_number(other.margin_a), other.b, human_number(other.margin_b));
 }
@@ -107,32 +107,33 @@ std::vector<std::pair<std::string, std::string>> logits_lines(const LogitsCompar
   for (const std::string& gate : comparison.failed) lines.emplace_back("gate", gate);
   if (diff.kl) {
     const std::string what = diff.vocabulary ? "" : " (estimated, for tokens drawn from B)";
-    lines.emplace_back(
-        "KL", fmt::format("{}{}; median {}, 99 % below {}, largest {}", with_error(*diff.kl), what,
-                          human_number(diff.kl_shares[4]), human_number(diff.kl_shares[7]),
-                          human_number(diff.kl_max)));
     const PositionPoint* worst = worst_of(diff);
-    if (worst && worst->kl > 0)
-      lines.emplace_back("worst", place_of(comparison, worst->sequence, worst->position));
     lines.emplace_back(
-        "Δp",
-        fmt::format("rms {}, mean {}; 1 % {}, 5 % {}, 50 % {}, 95 % {}, 99 % {}{}",
-                    percent(diff.delta_p_rms), percent(diff.delta_p_mean), percent(diff.delta_p[1]),
-                    percent(diff.delta_p[2]), percent(diff.delta_p[4]), percent(diff.delta_p[6]),
-                    percent(diff.delta_p[7]), diff.told ? "" : " (of A's most likely token)"));
+        "KL", fmt::format("mean {}{}; median {}; 99 % below {}; largest {}{}", with_error(*diff.kl),
+                          what, human_number(diff.kl_shares[4]), human_number(diff.kl_shares[7]),
+                          human_number(diff.kl_max),
+                          worst && worst->kl > 0
+                              ? " at " + place_of(comparison, worst->sequence, worst->position)
+                              : ""));
+    lines.emplace_back("Δp", fmt::format("mean {}; rms {}; median {}; 90 % lie in [{}, {}]{}",
+                                         percent(diff.delta_p_mean), percent(diff.delta_p_rms),
+                                         percent(diff.delta_p[4]), percent(diff.delta_p[2]),
+                                         percent(diff.delta_p[6]),
+                                         diff.told ? "" : " (of A's most likely token)"));
   }
-  if (diff.same_top) lines.emplace_back("same top", percent(*diff.same_top));
+  if (diff.same_top)
+    lines.emplace_back("same top", percent(*diff.same_top) + " of the most likely tokens");
   if (diff.overlap)
-    lines.emplace_back(
-        "top k", fmt::format("of the {} most likely {} are the same, of {} {}", kTops[0],
-                             percent((*diff.overlap)[0]), kTops[1], percent((*diff.overlap)[1])));
+    lines.emplace_back("overlap", fmt::format("{} of the {} most likely tokens, {} of the {}",
+                                              percent((*diff.overlap)[0]), kTops[0],
+                                              percent((*diff.overlap)[1]), kTops[1]));
   if (diff.perplexity_ratio)
     lines.emplace_back(
         "perplexity",
         fmt::format("{} → {}; ratio {}", human_number(*diff.perplexity_a),
                     human_number(*diff.perplexity_b), with_error(*diff.perplexity_ratio)));
   if (std::string other = other_token_text(comparison); !other.empty())
-    lines.emplace_back("first other", std::move(other));
+    lines.emplace_back("diverges", std::move(other));
   if (diff.unusable > 0)
     lines.emplace_back("not finite",
                        fmt::format("{} on one side or both", counted(diff.unusable, "position")));

@@ -26,7 +26,7 @@ TEST(LogitsReport, SaysVerdictCauseAndNumbers) {
   const std::string text = logits_text(hot(), {});
   EXPECT_EQ(text.substr(0, text.find('\n')), "DIFFERENT  12 positions of 1 sequence, 40 words");
   EXPECT_NE(text.find("cause       B's logits are A's divided by 0.5"), std::string::npos) << text;
-  for (const std::string_view label : {"\nKL ", "\nΔp", "\nsame top", "\ntop k", "\nfirst other"})
+  for (const std::string_view label : {"\nKL ", "\nΔp", "\nsame top", "\noverlap", "\ndiverges"})
     EXPECT_NE(text.find(label), std::string::npos) << label;
   RenderOptions brief;
   brief.brief = true;

@@ -39,7 +39,7 @@ constinit const Renderer renderers::markdown = {
 
 constinit const Renderer renderers::html = {
     .name = "html",
-    .summary = "one page with charts and a sortable table, which needs nothing but itself",
+    .summary = "one self-contained page with charts and a sortable table",
     .unpaired_stats = false,
     .render = render_html,
 };

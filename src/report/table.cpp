@@ -21,15 +21,18 @@ std::size_t total(const std::vector<std::size_t>& widths) {
 
 void Table::add(std::vector<Cell> cells, std::vector<std::string> remarks) {
   assert(cells.size() == columns_.size());
-  rows_.push_back({std::move(cells), std::move(remarks)});
+  rows_.push_back({std::move(cells), std::move(remarks), {}});
 }
+
+void Table::add_heading(std::string text) { rows_.push_back({{}, {}, std::move(text)}); }
 
 // Room in which each name keeps its layer and its last part, but never more than half of the width:
 // one endless name must not cost the others their columns.
 std::size_t Table::least_of_first(std::size_t width) const {
   std::size_t least = kFirstColumnMin;
   if (columns_[0].names)
-    for (const Row& row : rows_) least = std::max(least, least_columns(row.cells[0].text));
+    for (const Row& row : rows_)
+      if (!row.cells.empty()) least = std::max(least, least_columns(row.cells[0].text));
   return std::max(kFirstColumnMin, std::min(least, width / 2));
 }
 
@@ -37,7 +40,8 @@ std::vector<std::size_t> Table::fit(std::size_t width) const {
   const std::size_t least = least_of_first(width);
   std::vector<std::size_t> widths(columns_.size());
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    for (const Row& row : rows_) widths[i] = std::max(widths[i], columns(row.cells[i].text));
+    for (const Row& row : rows_)
+      if (!row.cells.empty()) widths[i] = std::max(widths[i], columns(row.cells[i].text));
     // A column without a single entry is left out.
     if (widths[i] > 0) widths[i] = std::max(widths[i], columns(columns_[i].title));
   }
@@ -85,7 +89,7 @@ std::string Table::render(const Style& style, std::size_t width) const {
   for (const Column& column : columns_) titles.push_back({std::string(column.title), Tone::dim});
   std::string out = line(titles, widths, style);
   for (const Row& row : rows_) {
-    out += line(row.cells, widths, style);
+    out += row.cells.empty() ? row.heading + "\n" : line(row.cells, widths, style);
     for (const std::string& remark : row.remarks)
       out += std::string(2 * kMargin, ' ') + style(Tone::dim, "└ " + remark) + "\n";
   }

@@ -1,7 +1,7 @@
 // A table for the terminal that fits the width it is given.
 //
 // Where it is too wide, the columns that matter least are left out, and then the first column is
-// shortened. A row may carry remarks, which stand below it.
+// shortened. A row may carry remarks, which stand below it; rows may be grouped under headings.
 
 #pragma once
 
@@ -32,13 +32,16 @@ class Table {
 
   // As many cells as columns.
   void add(std::vector<Cell> cells, std::vector<std::string> remarks = {});
+  // A line of its own above the rows that follow, such as what they have in common.
+  void add_heading(std::string text);
   bool empty() const { return rows_.empty(); }
   std::string render(const Style& style, std::size_t width) const;
 
  private:
   struct Row {
-    std::vector<Cell> cells;
+    std::vector<Cell> cells;  // None, if it is a heading.
     std::vector<std::string> remarks;
+    std::string heading;
   };
   std::size_t least_of_first(std::size_t width) const;
   // The width of each column, 0 for one that is left out.

@@ -62,13 +62,19 @@ std::string problem_lines(const Report& report, const RenderOptions& options, co
   return out;
 }
 
+// Whether the answer begins with it: causes of logits are findings, too.
+bool is_told(const Report& report, std::string_view text) {
+  return std::ranges::any_of(report.findings, [&](const Finding& finding) {
+    return text.starts_with(finding.explanation);
+  });
+}
+
 std::string note_lines(const Report& report, const RenderOptions& options, const Style& style) {
   std::string out;
   const auto note = [&](std::string_view text) { out += labelled("note", text, style); };
   if (report.logits)
     for (const auto& [label, text] : logits_lines(*report.logits))
-      if (label != "cause" || !report.first_divergence)  // Then the answer begins with it.
-        out += labelled(label, printable(text, 1000), style);
+      if (!is_told(report, text)) out += labelled(label, printable(text, 1000), style);
   for (const std::string& text : report.notes) note(printable(text, 1000));
   const auto count = [&](auto predicate) {
     return static_cast<uint64_t>(std::ranges::count_if(report.pairs, predicate));

@@ -129,17 +129,30 @@ std::string reach_text(const TokenRows& rows, const std::vector<RunToken>& token
     else
       in.last_good = std::max(in.last_good, position);
   }
-  std::string text;
-  std::size_t parts = 0;
+  // What is alike in several sequences is said once.
+  std::vector<std::pair<std::string, std::vector<uint64_t>>> parts;
   for (const auto& [number, in] : sequences) {
-    if (in.positions.empty() || ++parts > kPartsMax) continue;
-    std::string part = text_of(in);
-    if (sequences.size() > 1)
-      part = fmt::format("of {} {}{}{}", placed ? "sequence" : "pass", number,
-                         part.empty() ? "" : " ", part);
-    text += (text.empty() ? "" : " and ") + part;
+    if (in.positions.empty()) continue;
+    const std::string part = text_of(in);
+    auto same = std::ranges::find(parts, part, [](const auto& each) { return each.first; });
+    if (same == parts.end()) same = parts.insert(same, {part, {}});
+    same->second.push_back(static_cast<uint64_t>(number));
   }
-  return parts > kPartsMax ? text + " and more" : text;
+  if (sequences.size() == 1) return parts.empty() ? "" : parts[0].first;
+  const std::string_view word = placed ? "sequence" : "pass";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(parts.size(), kPartsMax); ++i) {
+    const auto& [where, numbers] = parts[i];
+    text += text.empty() ? "of " : " and of ";
+    if (numbers.size() == sequences.size())
+      text += fmt::format("each {}", word);
+    else if (numbers.size() == 1)
+      text += fmt::format("{} {}", word, numbers[0]);
+    else
+      text += fmt::format("{} {}", placed ? "sequences" : "passes", ranges_text(numbers));
+    text += (where.empty() ? "" : " ") + where;
+  }
+  return parts.size() > kPartsMax ? text + " and more" : text;
 }
 
 namespace {

@@ -21,6 +21,10 @@ TEST(TokenReach, SpeaksOfSequencesAndPositions) {
   EXPECT_EQ(reach_text({1}, tokens()), "of sequence 0 at position 1");
   EXPECT_EQ(reach_text({0, 1, 3, 5}, tokens()),
             "of sequence 0 at positions 0–1, 3 and of sequence 1 from position 1 on");
+  EXPECT_EQ(reach_text({1, 2, 3, 5}, tokens()), "of each sequence from position 1 on");
+  std::vector<RunToken> three = tokens();
+  for (int32_t i = 0; i < 2; ++i) three.push_back({2, i});
+  EXPECT_EQ(reach_text({5, 7}, three), "of sequences 1–2 from position 1 on");
   std::vector<RunToken> one = tokens();
   one.resize(4);
   EXPECT_EQ(reach_text({2, 3}, one), "from position 2 on");

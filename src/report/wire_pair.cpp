@@ -106,8 +106,8 @@ constexpr Field<PairRow> kPair[] = {
     field<&Row::index, PairRow>("index", "its place in `pairs`").with_csv(),
     field<name_on<&Row::a>>("name_a", "as in the file of A").with_csv(),
     field<name_on<&Row::b>>("name_b", "as in the file of B").with_csv(),
-    field<layer_of>("layer", "where the names tell one").with_csv(),
-    field<stage_of>("stage", "what it is in the layer").with_csv(),
+    field<layer_of>("layer", "if the names have one").with_csv(),
+    field<stage_of>("stage", "its role in the layer").with_csv(),
     field<matched_by>("matched_by", "the strategy that paired them: matching.md").with_csv(),
     field<status>("status",
                   "`identical`: same values, dtype and shape; `equal`: same values; "

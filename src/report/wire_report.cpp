@@ -53,8 +53,8 @@ const Report& itself(const Report& report) { return report; }
 
 constexpr Field<Report> kCoverage[] = {
     field<pair_count>("compared", "pairs"),
-    field<only_a_count>("only_a", "tensors that B has not"),
-    field<only_b_count>("only_b", "tensors that A has not"),
+    field<only_a_count>("only_a", "tensors missing from B"),
+    field<only_b_count>("only_b", "tensors missing from A"),
     field<all_count>("of", "the sum of these"),
 };
 constexpr Table kCoverageTable = table<kCoverage>("coverage", "how much of both was compared");
@@ -68,16 +68,16 @@ constexpr Field<Report> kSummary[] = {
     field<count_of<&Summary::different>>("different", "pairs of that status"),
     field<count_of<&Summary::incomparable>>("incomparable", "pairs of that status"),
     field<count_of<&Summary::error>>("error", "pairs of that status"),
-    field<only_a_count>("only_a", "tensors that B has not"),
-    field<only_b_count>("only_b", "tensors that A has not"),
+    field<only_a_count>("only_a", "tensors missing from B"),
+    field<only_b_count>("only_b", "tensors missing from A"),
     field<conclusion>("verdict",
-                      "what it comes to; `shapes_match`: with `--shape-only`, `known`: "
+                      "the conclusion; `shapes_match`: with `--shape-only`, `known`: "
                       "only differences that `--baseline` has")
         .among(kConclusionWords),
     field<caveat>("caveat", "what the verdict leaves out, or why there was nothing to compare"),
     object<itself, kCoverage>("coverage", kCoverageTable, "how much of both was compared"),
 };
-constexpr Table kSummaryTable = table<kSummary>("summary", "the counts, and what they come to");
+constexpr Table kSummaryTable = table<kSummary>("summary", "the counts and the verdict");
 
 // --- where they part, and why ---
 
@@ -109,7 +109,7 @@ constexpr Field<DivergenceAt> kDivergence[] = {
     field<index>("pair", "its index in `pairs`"),
     field<name_a>("name_a", "its name in A"),
     field<name_b>("name_b", "its name in B"),
-    field<layer>("layer", "its layer, where the name tells one"),
+    field<layer>("layer", "its layer, if its name has one"),
     field<stage>("stage", "its stage in the layer"),
     field<created>("created", "its inputs agree, so the error is made here"),
     field<explanation>("explanation", "why it is one"),
@@ -145,7 +145,7 @@ constexpr Field<Finding> kFinding[] = {
      write_parameters},
     field<&Finding::residual_before>("residual_before", "‖B − A‖ / ‖A‖"),
     field<&Finding::residual_after>("residual_after", "what is left of it under the explanation"),
-    field<&Finding::convention>("convention", "no mistake: later steps undo it"),
+    field<&Finding::convention>("convention", "not a mistake: later steps undo it"),
     object<&Finding::evidence, kEvidence>("evidence", kEvidenceTable,
                                           "a few values to check by eye"),
 };
@@ -171,11 +171,11 @@ constexpr Field<Report::Unpaired> kUnpaired[] = {
     field<dtype>("dtype", "as stored"),
     field<shape>("shape", "as stored"),
     field<fault>("message", "why it cannot be read"),
-    field<&Report::Unpaired::layer_absent>(
-        "layer_absent", "the other side has nothing of its layer: no difference"),
+    field<&Report::Unpaired::layer_absent>("layer_absent",
+                                           "the other side lacks this layer: not a difference"),
     field<&Report::Unpaired::not_dumped>(
-        "not_dumped", "of two dumps: the other did not record it. Coverage, and no difference"),
-    field<nearest>("nearest", "the name of the other side that is most like it"),
+        "not_dumped", "of two dumps: the other did not record it: coverage, not a difference"),
+    field<nearest>("nearest", "the most similar name on the other side"),
     field<&Report::Unpaired::likeness>("likeness", "their similarity, 0 to 1"),
     field<why>("why", "why they are still not paired; in `auxiliary`, what it is"),
     field<novelty>("baseline", "of a difference, with `--baseline`").among(kNovelties),
@@ -187,7 +187,7 @@ constexpr Field<Report> kAuxiliary[] = {
     object<&Report::auxiliary_b, kUnpaired>("b", kUnpairedTable, "those of B"),
 };
 constexpr Table kAuxiliaryTable = table<kAuxiliary>(
-    "auxiliary", "tensors without a partner that are no weights, and so no difference");
+    "auxiliary", "tensors without a partner that are not weights, so not a difference");
 
 constexpr Field<MetadataChange> kMetadata[] = {
     field<&MetadataChange::key>("key", "as the file has it"),
@@ -198,7 +198,7 @@ constexpr Table kMetadataTable =
     table<kMetadata>("metadata", "what the files say about themselves and differ in");
 
 constexpr Field<ConversionRow> kConversion[] = {
-    field<&ConversionRow::how>("rule", "what makes one of the other"),
+    field<&ConversionRow::how>("rule", "how B is made from A"),
     field<&ConversionRow::a>("a", "the names in A, with `#` for numbers"),
     field<&ConversionRow::b>("b", "the names in B"),
     field<&ConversionRow::pairs>("pairs", "those that follow it, as indexes in `pairs`"),
@@ -276,7 +276,7 @@ constexpr Field<Report> kReport[] = {
     object<itself, kTool>("tool", kToolTable, "what made the report"),
     object<&Report::a, kSide>("a", kSideTable, "the reference"),
     object<&Report::b, kSide>("b", kSideTable, "what is compared with it"),
-    object<itself, kSummary>("summary", kSummaryTable, "the counts, and what they come to"),
+    object<itself, kSummary>("summary", kSummaryTable, "the counts and the verdict"),
     object<first, kDivergence>("first_divergence", kDivergenceTable,
                                "the first step that makes an error of its own"),
     object<&Report::findings, kFinding>("findings", kFindingTable,
@@ -286,8 +286,8 @@ constexpr Field<Report> kReport[] = {
       {Kind::object, false, true, &kPairTable}},
      nullptr,
      write_pairs},
-    object<&Report::only_a, kUnpaired>("only_a", kUnpairedTable, "tensors that B has not"),
-    object<&Report::only_b, kUnpaired>("only_b", kUnpairedTable, "tensors that A has not"),
+    object<&Report::only_a, kUnpaired>("only_a", kUnpairedTable, "tensors missing from B"),
+    object<&Report::only_b, kUnpaired>("only_b", kUnpairedTable, "tensors missing from A"),
     {{"analyses", "those that were asked for, by name: analyses.md", {Kind::object}},
      nullptr,
      write_analyses},
@@ -297,7 +297,7 @@ constexpr Field<Report> kReport[] = {
     object<next, kDivergence>("next_divergences", kDivergenceTable,
                               "steps after the first that make an error of their own"),
     object<itself, kAuxiliary>("auxiliary", kAuxiliaryTable,
-                               "tensors without a partner that are no weights"),
+                               "tensors without a partner that are not weights"),
     object<&Report::conversion, kConversion>(
         "conversion", kConversionTable,
         "of two checkpoints: how each kind of tensor was converted; kinds with exceptions first"),

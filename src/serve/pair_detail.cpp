@@ -235,7 +235,7 @@ Reply get_pair(const Call& call) {
     open ? json.value(open->version) : json.null();
     json.end_object();
   });
-  if (json.text().empty()) return problem(404, "there is no such pair any more");
+  if (json.text().empty()) return problem(404, "that pair no longer exists");
   return json_response(json.take());
 }
 

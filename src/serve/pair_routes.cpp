@@ -63,7 +63,7 @@ Result<std::set<Status>> statuses(const Json& list) {
         show.insert(static_cast<Status>(i));
         ++found;
       }
-    if (found == 0) return Error("show: '{}' is no status", printable(word.string()));
+    if (found == 0) return Error("show: '{}' is not a status", printable(word.string()));
   }
   return show;
 }
@@ -156,7 +156,7 @@ Reply put_pairings(const Call& call) {
   if (target.failure) return *target.failure;
   const auto [before, names] = target.session->read(
       [](const SessionState& state) { return std::pair(state.settings, state.names); });
-  if (before.mode == Mode::explore) return Error("in explore mode every pair is made already");
+  if (before.mode == Mode::explore) return Error("explore mode already has every pair");
   if (!call.body["pairs"].is_array()) return Error("pairs: missing");
   Settings after = before;
   after.only = false;

@@ -124,7 +124,7 @@ Result<Wanted> wanted_tile(const Call& call, const Plane& plane) {
   wanted.layer = name == "a" ? Layer::a : name == "b" ? Layer::b : Layer::distance;
   const std::optional<uint64_t> level = parse_digits(call.parameter("level"));
   if (!level || *level >= level_count(plane))
-    return Error("there are {} levels, from 0 on", level_count(plane));
+    return Error("there are {} levels, counted from 0", level_count(plane));
   wanted.pool = uint64_t{1} << *level;
   const std::optional<uint64_t> row = parse_digits(call.parameter("ty"));
   const std::optional<uint64_t> column = parse_digits(call.parameter("tx"));

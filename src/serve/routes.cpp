@@ -137,7 +137,7 @@ Target session_of(const Call& call) {
   if (!target.session) return missing("session", id);
   if (const std::optional<std::string_view> run = call.query.find("run")) {
     const uint64_t now = target.session->read([](const SessionState& state) { return state.run; });
-    if (parse_digits(*run) != now) target.failure = outdated("the pairs are others now");
+    if (parse_digits(*run) != now) target.failure = outdated("the pairs have changed");
   }
   return target;
 }
@@ -151,7 +151,7 @@ Target row_of(const Call& call) {
       target.session->read([](const SessionState& state) { return state.row_count(); });
   if (!id || *id >= rows) {
     const bool was_there = id && call.query.find("v");
-    return was_there ? Target{{}, 0, {}, outdated("the pairs are others now")}
+    return was_there ? Target{{}, 0, {}, outdated("the pairs have changed")}
                      : missing("pair", text);
   }
   target.row = *id;
@@ -162,7 +162,7 @@ Result<std::optional<std::size_t>> finding_wanted(const Call& call) {
   const std::optional<std::string_view> text = call.query.find("apply");
   if (!text || text->empty()) return std::optional<std::size_t>();
   const std::optional<uint64_t> number = parse_digits(*text);
-  if (!number) return Error("apply: '{}' is no number of a finding", printable(*text));
+  if (!number) return Error("apply: '{}' is not the number of a finding", printable(*text));
   return std::optional<std::size_t>(*number);
 }
 

@@ -80,7 +80,7 @@ constexpr uint64_t kPointsMax = 400;  // More than a plot is wide.
 Result<void> write_predictions(JsonWriter& json, const AlignedPair& pair) {
   const Shape& shape = pair.a.shape;
   if (shape.empty() || shape.back() < 2 || is_complex(pair.a.dtype) || is_complex(pair.b.dtype))
-    return Error("rows of this pair are no predictions");
+    return Error("the rows of this pair are not predictions");
   const uint64_t words = shape.back(), positions = pair.a.elements() / words;
   const Reader a = TRY(Reader::open(pair.a)), b = TRY(Reader::open(pair.b));
   const uint64_t per_bin = std::max<uint64_t>(1, (positions + kPointsMax - 1) / kPointsMax);

@@ -81,12 +81,12 @@ Result<void> open_alone(const Pairing& pairing, const Place& place, OpenPair& op
 Result<void> open_both(const Pairing& pairing, const Place& place, const Settings& settings,
                        OpenPair& open) {
   const auto& pairs = pairing.matching.pairs;
-  if (place.pair >= pairs.size()) return Error("the pairs are others now");
+  if (place.pair >= pairs.size()) return Error("the pairs have changed");
   const Pair& pair = pairs[place.pair];
   const Tensor& a = pairing.a.tensors[pair.a];
   const Tensor& b = pairing.b.tensors[pair.b];
   // The name of the row: a part of a fused tensor has one of its own.
-  if (id_of(a, pair.section_a).name != place.name_a) return Error("the pairs are others now");
+  if (id_of(a, pair.section_a).name != place.name_a) return Error("the pairs have changed");
   if (a.fault.empty()) open.a = a.view;
   if (b.fault.empty()) open.b = b.view;
   if (open.a) TRY(hold(*open.a, open).in("A"));
@@ -236,7 +236,7 @@ Result<Cut> Cut::parse(std::string_view text, const Shape& shape) {
     }
     const std::optional<uint64_t> index = parse_digits(word);
     if (!index || *index >= shape[axis])
-      return Error("at: '{}' is no index of axis {} of {}", printable(word), axis,
+      return Error("at: '{}' is not an index of axis {} of {}", printable(word), axis,
                    shape_text(shape));
     cut.index.push_back(*index);
   }

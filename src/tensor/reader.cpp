@@ -99,7 +99,7 @@ Result<Reader> Reader::open(const View& view) {
   if (is_undecoded(view.dtype)) return Error("values of {} are not decoded", name_of(view.dtype));
   for (const Part& part : view.parts) {
     if (!part.packed && is_made(view.dtype))
-      return Error("{} is no type of stored elements", name_of(view.dtype));
+      return Error("elements of {} are never stored", name_of(view.dtype));
     reader.bytes_.push_back(TRY(part.source.open()));
     std::vector<Reader>& inputs = reader.inputs_.emplace_back();
     for (std::size_t i = 0; part.packed && i < part.packed->inputs.size(); ++i)

@@ -125,6 +125,21 @@ test('the chart is as high as the panel beside it, however many lines that takes
   assert.ok(plot > panel - 16 && drawn > panel - 24, `${plot} and ${drawn} of ${panel}`);
 });
 
+test('a chart that is drawn again, since its font came late, looks as before', async (t) => {
+  const { url } = await serve(t, [REFERENCE, BUGGY]);
+  const page = await browse(t, url);
+  await finished(page);
+  const pixels = () => page.evaluate(() => document.querySelector('.chart canvas').toDataURL());
+  await page.evaluate(() => document.fonts.ready);
+  await page.waitForTimeout(500);
+  const before = await pixels();
+  await page.evaluate(() => document.querySelector('.chart canvas').getContext('2d').clearRect(0, 0, 5000, 5000));
+  assert.notEqual(await pixels(), before);
+  await page.evaluate(() => document.fonts.dispatchEvent(new Event('loadingdone')));
+  await page.waitForTimeout(500);
+  assert.equal(await pixels(), before);
+});
+
 test('all divergences have a flag and a line; the export tells the same', async (t) => {
   const [a, b] = twoBugs(t);
   const wanted = report(a, b);

@@ -64,9 +64,7 @@ function Banner() {
     <div class="banner" role="status">
       <Icon name={lost || now?.bad ? 'hash' : 'chevr'} kind={lost || now?.bad ? 'bad' : 'ok'} />
       <span>
-        {lost
-          ? 'The server does not answer; what you see is the last that it said. Trying again…'
-          : now!.text}
+        {lost ? 'The server does not answer. You see its last answer. Trying again…' : now!.text}
       </span>
       {!lost && now?.action && (
         <button type="button" class="btn sm" onClick={now.action.run}>

@@ -25,6 +25,7 @@ import './styles/maps.css';
 import './styles/values.css';
 import './styles/dialogs.css';
 import './styles/open.css';
+import './styles/plot.css';
 
 async function go(hash: string) {
   const place = readHash(hash);

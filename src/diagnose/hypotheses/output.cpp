@@ -159,14 +159,15 @@ void change_rows(const Context& context, const OperatorPtr& step, double toleran
   const double bits =
       one ? std::log2(static_cast<double>(rows))
           : static_cast<double>(runs_of(*order)) * std::log2(static_cast<double>(rows));
-  changes.push_back(
-      {std::make_shared<operators::Rows>(step, extents, *order),
-       moved ? "row_permutation" : "operator",
-       one ? fmt::format("all rows of B are row {} of A: what tells them apart was not handed in",
-                         (*order)[0])
-       : moved ? fmt::format("B holds the rows in another order: {}", moved_text(*order))
-               : fmt::format("B's rows are other rows of A: {}", moved_text(*order)),
-       one ? "one_row" : (moved ? "row_order" : "other_rows"), Family::index, bits});
+  changes.push_back({std::make_shared<operators::Rows>(step, extents, *order),
+                     moved ? "row_permutation" : "operator",
+                     one ? fmt::format("all rows of B are row {} of A: the input that "
+                                       "distinguishes them was not passed in",
+                                       (*order)[0])
+                     : moved
+                         ? fmt::format("B holds the rows in another order: {}", moved_text(*order))
+                         : fmt::format("B's rows are other rows of A: {}", moved_text(*order)),
+                     one ? "one_row" : (moved ? "row_order" : "other_rows"), Family::index, bits});
 }
 
 void change_bits(const Context& context, const OperatorPtr& step, std::vector<Change>& changes) {

@@ -26,7 +26,7 @@ std::optional<Explanation> examine(const Case& it) {
   result.after = it.before;
   result.settled = true;
   result.text = fmt::format(
-      "rounding: error {} is within the {} that the noise model allows here, and has no structure",
+      "rounding: relative error {}; rounding explains at most {}, and it has no structure",
       human_number(it.site.error), human_number(it.site.budget));
   if (const std::string_view products = name_of_products(it.run.product_roundoff);
       !products.empty())

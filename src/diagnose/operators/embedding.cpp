@@ -88,7 +88,7 @@ std::vector<Change> Embedding::changes(const Context& context) const {
   }
   Lookup other = lookup_;
   for (uint64_t& id : other.ids) id = 0;
-  add(other, "operator", "B looks up row 0 for all tokens: the ids were not handed in",
+  add(other, "operator", "B looks up row 0 for all tokens: the ids were not passed in",
       "ids_missing");
   const double root = std::sqrt(static_cast<double>(extents_.features));
   for (const double factor : {root, 1 / root}) {

@@ -150,7 +150,7 @@ Machine::Step Machine::push_decimal(std::string_view digits) {
   int64_t value = 0;
   if (parse(digits, value)) return push(graph_.add(Kind::integer, {}, value));
   const std::string_view magnitude = digits.substr(digits.starts_with('-') ? 1 : 0);
-  if (!all_digits(magnitude)) return Error("'{}' is no number", printable(digits, 40));
+  if (!all_digits(magnitude)) return Error("'{}' is not a number", printable(digits, 40));
   return push(graph_.add(Kind::big_integer, digits));
 }
 
@@ -170,7 +170,7 @@ Machine::Step Machine::long_text() {
 Machine::Step Machine::float_text() {
   const std::string_view digits = TRY(line());
   double value = 0;
-  if (!parse(digits, value)) return Error("'{}' is no number", printable(digits, 40));
+  if (!parse(digits, value)) return Error("'{}' is not a number", printable(digits, 40));
   return push(graph_.add(Kind::real, {}, std::bit_cast<int64_t>(value)));
 }
 
@@ -205,13 +205,13 @@ template Machine::Step Machine::put<4>();
 
 Machine::Step Machine::get_text() {
   uint64_t index = 0;
-  if (!parse(TRY(line()), index)) return Error("a memo place that is no number");
+  if (!parse(TRY(line()), index)) return Error("a memo index that is not a number");
   return recall(index);
 }
 
 Machine::Step Machine::put_text() {
   uint64_t index = 0;
-  if (!parse(TRY(line()), index)) return Error("a memo place that is no number");
+  if (!parse(TRY(line()), index)) return Error("a memo index that is not a number");
   return remember(index);
 }
 

@@ -32,7 +32,7 @@ Result<std::string> latin1_bytes(std::string_view text) {
     }
     const auto next = at + 1 < text.size() ? static_cast<uint8_t>(text[at + 1]) : uint8_t{0};
     if ((lead != 0xc2 && lead != 0xc3) || (next & 0xc0) != 0x80)
-      return Error("bytes written as text, with a character that is no byte");
+      return Error("bytes written as text, with a character that is not a byte");
     out += static_cast<char>((lead & 3) << 6 | (next & 0x3f));
     ++at;
   }
@@ -56,7 +56,7 @@ Result<Bytes> Rebuilder::bytes(NodeId id) {
   if (graph_.kind(id) == Kind::bytes) return copied(id, false);
   const Meaning function = meaning(id);
   if (function != Meaning::encode && function != Meaning::bytes)
-    return Error("neither bytes nor a way to write them");
+    return Error("neither bytes nor a text that encodes them");
   const Args args = TRY(arguments(id, 0));
   if (args.empty() && function == Meaning::bytes) return bytes_of("");
   if (args.empty()) return Error("bytes written as text, without the text");

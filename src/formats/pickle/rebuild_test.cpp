@@ -189,7 +189,7 @@ TEST(RebuildNumpy, ReadsBytesThatProtocol2WritesAsText) {
   EXPECT_EQ(told_pickle(array({1}, array_type("<"), "\x89", encoded("\x01\xc3\xbf", "latin1"))),
             " i16 [1] -255");
   EXPECT_EQ(told_pickle(array({1}, array_type("<"), "\x89", encoded("\xe4\xb8\x80", "latin1"))),
-            ": bytes written as text, with a character that is no byte");
+            ": bytes written as text, with a character that is not a byte");
   EXPECT_EQ(told_pickle(array({1}, array_type("<"), "\x89", encoded("ab", "rot13"))),
             ": bytes written as text in 'rot13', not latin1");
 }
@@ -215,7 +215,7 @@ TEST(RebuildNumpy, SaysWhatIsWrong) {
   EXPECT_EQ(told_pickle(array({1}, "cnumpy\ndtype\n" + text("f16") + "\x85R", "\x89", blob("ab"))),
             ": numpy type 'f16' is not supported");
   EXPECT_EQ(told_pickle(array({1}, array_type("<"), "\x89", "N")),
-            ": neither bytes nor a way to write them");
+            ": neither bytes nor a text that encodes them");
 }
 
 TEST(RebuildNumpy, LeavesStringsOutAndLooksIntoObjects) {

@@ -30,7 +30,7 @@ Result<Rebuilder::Args> Rebuilder::arguments(NodeId call, std::size_t count_min)
 Result<std::vector<int64_t>> Rebuilder::integers(NodeId sequence) const {
   if (meaning(sequence) == Meaning::sequence) sequence = TRY(arguments(sequence, 1))[0];
   const Kind kind = graph_.kind(sequence);
-  if (kind != Kind::tuple && kind != Kind::list) return Error("sizes that are no sequence");
+  if (kind != Kind::tuple && kind != Kind::list) return Error("sizes that are not a list or tuple");
   const Args items = graph_.items(sequence);
   if (items.size() > kRankMax) return Error("{} axes, at most {} are read", items.size(), kRankMax);
   std::vector<int64_t> numbers;

@@ -2,7 +2,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
 import { dark } from '../store/prefs';
 
 /** The colours of the page, for canvases. */
@@ -34,6 +33,14 @@ export interface PlotProps {
   children?: ComponentChildren;
 }
 
+/** uPlot remembers how it left its canvas: what we draw on it has to leave it like that. */
+function leaving(options: uPlot.Options): uPlot.Options {
+  const hooks = options.hooks ?? {};
+  for (const when of ['drawClear', 'draw'] as const)
+    hooks[when] = [(plot) => plot.ctx.save(), ...(hooks[when] ?? []), (plot) => plot.ctx.restore()];
+  return { ...options, hooks };
+}
+
 export function Plot({ label, data, options, watch, onKey, onMake, children }: PlotProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -43,7 +50,7 @@ export function Plot({ label, data, options, watch, onKey, onMake, children }: P
     const node = box.current!;
     const { clientWidth, clientHeight } = node;
     if (clientWidth === 0) return;
-    const made = new uPlot(options(clientWidth, clientHeight), data, node);
+    const made = new uPlot(leaving(options(clientWidth, clientHeight)), data, node);
     plot.current = made;
     onMake?.(made);
     const resize = new ResizeObserver(() => {
@@ -51,7 +58,11 @@ export function Plot({ label, data, options, watch, onKey, onMake, children }: P
         made.setSize({ width: node.clientWidth, height: node.clientHeight });
     });
     resize.observe(node);
+    // What was drawn before its font came is drawn again.
+    const letters = () => made.redraw(false);
+    document.fonts.addEventListener('loadingdone', letters);
     return () => {
+      document.fonts.removeEventListener('loadingdone', letters);
       resize.disconnect();
       made.destroy();
     };

@@ -75,7 +75,7 @@ export interface Problem {
   severity: 'note' | 'suspicious' | 'dangerous' | 'unreadable' | 'missing';
 }
 
-/** the counts, and what they come to */
+/** the counts and the verdict */
 export interface Summary {
   pairs: number;
   identical: number;
@@ -216,7 +216,7 @@ export interface Metadata {
   b: string | null;
 }
 
-/** tensors without a partner that are no weights, and so no difference */
+/** tensors without a partner that are not weights, so not a difference */
 export interface Auxiliary {
   a: Unpaired[];
   b: Unpaired[];

@@ -84,7 +84,7 @@ function NoLayout({ pair }: { pair: Pair }) {
     <div class="note nolayout">
       <Icon name="hash" />
       <span>
-        {pair.message ?? 'No layout brings these two to one shape'}. The values below are as stored,
+        {pair.message ?? 'No layout gives both the same shape'}. The values below are as stored,
         each side by itself.
         {!state.exploring.value && ' Name the axes with the pencil above.'}
       </span>

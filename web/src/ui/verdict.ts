@@ -108,7 +108,7 @@ export function verdictOf(session: Session, store: PairStore): Verdict {
   if (summary.verdict === 'trouble')
     return plain('nc', 'Some tensors could not be compared', troubleText(session));
   if (summary.pairs === 0)
-    return plain('nc', 'No pairs', 'the names share nothing: pair by hand, or change the matching');
+    return plain('nc', 'No pairs', 'no names match: pair by hand, or change the matching');
   if (summary.verdict === 'same') return plain('ok', 'Identical', sameText(summary.pairs));
   if (summary.verdict === 'close')
     return plain('close', 'Agree within tolerance', agreeText(session));

@@ -314,7 +314,7 @@ class Hooks(Temporary):
 
 class Recipes(unittest.TestCase):
     # Debian's name of a library -> its name in Homebrew and in conda.
-    NAMES = {"libcli11-dev": "cli11 cli11", "libfmt-dev": "fmt fmt", "libtbb-dev": "tbb tbb-devel",
+    NAMES = {"libcli11-dev": "cli11 cli11", "libfmt-dev": "fmt fmt",
              "libhwy-dev": "highway libhwy", "libcurl4-openssl-dev": "curl libcurl",
              "libdeflate-dev": "libdeflate libdeflate",
              "zlib1g-dev": "zlib zlib", "libzstd-dev": "zstd zstd", "liblzma-dev": "xz xz",

@@ -10,7 +10,7 @@
 //
 // compare() may be called from several threads at once. What it does beside returning a value:
 //   - It maps the files it reads, and unpacks compressed ones to nameless files in $TMPDIR or /tmp.
-//   - It uses oneTBB's worker threads, at most Options::threads of them in each call.
+//   - It starts threads and keeps them for later calls; each call uses at most Options::threads.
 //   - The first call that maps a file sets a handler of SIGBUS for the process: a file that is cut
 //     short while it is read becomes an error. Faults elsewhere go to the handler that was there
 //     before. A host that sets its own handler later should pass on faults that are not its own.

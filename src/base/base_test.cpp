@@ -4,21 +4,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <mutex>
-#include <set>
-#include <thread>
 
 #include "base/byte_cursor.h"
 #include "base/byte_source.h"
 #include "base/checked_math.h"
 #include "base/json.h"
-#include "base/parallel.h"
 #include "base/text.h"
 
 namespace tensordiff {
@@ -189,43 +184,6 @@ TEST(SpillFile, GivesBackWhatWasWritten) {
   ASSERT_TRUE(spill.append(as_bytes("hello ")).ok());
   ASSERT_TRUE(spill.append(as_bytes("world")).ok());
   EXPECT_EQ(as_text(std::move(spill).map().value().view), "hello world");
-}
-
-TEST(Parallel, VisitsEachIndexOnce) {
-  std::vector<int> visits(1000);
-  for_each_index(visits.size(), [&](std::size_t i) { ++visits[i]; });
-  EXPECT_EQ(visits, std::vector<int>(1000, 1));
-}
-
-TEST(Parallel, UsesNoMoreThreadsThanAreAskedFor) {
-  std::mutex mutex;
-  std::set<std::thread::id> seen;
-  with_threads(1, [&] {
-    for_each_index(1000, [&](std::size_t) {
-      const std::scoped_lock lock(mutex);
-      seen.insert(std::this_thread::get_id());
-    });
-  });
-  EXPECT_EQ(seen.size(), 1U);
-}
-
-TEST(Cancellation, LeavesOutWhatHasNotBegunInLoopsInsideLoops) {
-  Cancellation cancellation;
-  std::atomic<int> visits = 0;
-  bool noticed = false;
-  cancellation.run([&] {
-    for_each_index(1000, [&](std::size_t) {
-      for_each_index(1000, [&](std::size_t) {
-        if (++visits == 10) cancellation.cancel();
-      });
-    });
-    noticed = called_off();
-  });
-  EXPECT_LT(visits, 1'000'000);
-  EXPECT_TRUE(noticed);
-  EXPECT_TRUE(cancellation.cancelled());
-  EXPECT_FALSE(called_off());
-  for_each_index(10, [&](std::size_t) { ++visits; });  // What comes after it is not touched.
 }
 
 }  // namespace

@@ -1,105 +1,253 @@
+// A pool of threads that wait for loops. Whoever starts a loop works on it too, and until the last
+// of its items is done it helps with the loops inside of them: so loops may nest, and one never
+// waits for a thread that is busy elsewhere. No thread is started before the first loop.
+
 #include "base/parallel.h"
 
-#include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-#include <tbb/task_group.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 namespace tensordiff {
-namespace {
 
-std::mutex limit_mutex;
-std::unique_ptr<tbb::global_control> limit;
-
-// With one thread the library is not started at all, which takes as long as comparing two small
-// files does; but work that somebody may call off is watched by it.
-std::atomic<bool> one_thread = false;
-std::atomic<int> cancellations = 0;
-
-bool works_alone() { return one_thread && cancellations == 0; }
-
-std::unique_ptr<tbb::global_control> at_most(std::size_t threads) {
-  return std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
-                                               threads);
-}
-
-// ThreadSanitizer cannot see into the threading library, which is not built with it. These tell it
-// what is so: work starts after for_each_index() is called and ends before it returns.
-#if defined(__SANITIZE_THREAD__)
-extern "C" void __tsan_acquire(void* address);
-extern "C" void __tsan_release(void* address);
-void happens_after(void* point) { __tsan_acquire(point); }
-void happens_before(void* point) { __tsan_release(point); }
-#else
-void happens_after(void*) {}
-void happens_before(void*) {}
-#endif
-
-}  // namespace
-
-void set_threads(std::size_t count) {
-  const std::scoped_lock lock(limit_mutex);
-  limit.reset();
-  one_thread = count == 1;
-  if (count > 1 || (one_thread && cancellations > 0)) limit = at_most(count);
-}
-
-std::size_t threads() {
-  if (works_alone()) return 1;
-  return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
-}
-
-void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work) {
-  if (works_alone()) {
-    for (std::size_t index = 0; index < count; ++index) work(index);
-    return;
-  }
-  char start = 0;
-  char end = 0;
-  happens_before(&start);
-  tbb::parallel_for(std::size_t{0}, count, [&](std::size_t index) {
-    happens_after(&start);
-    work(index);
-    happens_before(&end);
-  });
-  happens_after(&end);
-}
-
-void with_threads(std::size_t count, const std::function<void()>& work) {
-  tbb::task_arena arena(count == 0 ? tbb::task_arena::automatic : static_cast<int>(count));
-  arena.execute(work);
-}
-
-// Loops inside a loop are bound to its context by the library, and stop with it.
 struct Cancellation::Context {
-  tbb::task_group_context group{tbb::task_group_context::isolated};
-  // The group is cancelled by an exception too, which is no wish of anybody.
   std::atomic<bool> asked = false;
 };
 
-Cancellation::Cancellation() : context_(std::make_unique<Context>()) {
-  const std::scoped_lock lock(limit_mutex);
-  ++cancellations;
-  if (one_thread && !limit) limit = at_most(1);
+namespace {
+
+// The processors that this process may use.
+std::size_t cores() {
+  static const std::size_t count = [] {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    // With more processors than the set has room for, this fails.
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0)
+      return static_cast<std::size_t>(CPU_COUNT(&allowed));
+    return std::max<std::size_t>(1, std::thread::hardware_concurrency());
+  }();
+  return count;
 }
-Cancellation::~Cancellation() { --cancellations; }
+
+// Who may work on the loops of a process, or of one with_threads().
+struct Crew {
+  std::size_t size() const { return most == 0 ? cores() : most.load(); }
+
+  std::atomic<std::size_t> most = 0;  // Threads; 0: one for each core.
+  std::size_t helpers = 0;            // Threads of the pool that are at work. The pool guards it.
+};
+
+Crew everyone;
+
+struct Loop;
+
+// What the work of this thread belongs to.
+struct Place {
+  Crew* crew = &everyone;
+  const std::atomic<bool>* called_off = nullptr;
+  Loop* loop = nullptr;  // The innermost.
+};
+thread_local Place place;
+
+class At {
+ public:
+  explicit At(const Place& there) : before_(place) { place = there; }
+  ~At() { place = before_; }
+  At(const At&) = delete;
+  At& operator=(const At&) = delete;
+
+ private:
+  Place before_;
+};
+
+// One for_each_index(), on the stack of whoever called it.
+struct Loop {
+  // Threads take runs of items, long ones first, so that many small items cost little and the last
+  // ones are shared out evenly. A thread is to come back about this many times.
+  static constexpr std::size_t kTurns = 8;
+
+  bool is_over() const {
+    return stopped || next >= count || (around.called_off && *around.called_off);
+  }
+
+  bool is_inside(const Loop& other) const {
+    const Loop* at = this;
+    while (at && at != &other) at = at->around.loop;
+    return at;
+  }
+
+  void work_on() {
+    const At here({around.crew, around.called_off, this});
+    const std::size_t shares = kTurns * around.crew->size();
+    std::size_t first = next;
+    while (!is_over()) {
+      const std::size_t end = first + std::max<std::size_t>(1, (count - first) / shares);
+      if (!next.compare_exchange_weak(first, end)) continue;
+      for (; first < end && !stopped && !called_off(); ++first) work(first);
+      first = next;
+    }
+  }
+
+  const std::function<void(std::size_t)>& work;
+  const std::size_t count;
+  const Place around;  // Where it was started.
+  std::atomic<std::size_t> next = 0;
+  std::atomic<bool> stopped = false;
+
+  // What the pool guards.
+  std::size_t helpers = 0;
+  std::condition_variable changed{};  // The last helper has left, or there is a loop inside.
+  std::exception_ptr failure = nullptr;
+};
+
+class Pool {
+ public:
+  // For ever: a thread of it may still wait when the process ends.
+  static Pool& the() {
+    static Pool& pool = *new Pool;
+    return pool;
+  }
+
+  void run(Loop& loop) {
+    {
+      const std::scoped_lock lock(mutex_);
+      loops_.push_back(&loop);
+      call_helpers(loop);
+    }
+    work_on(loop);
+    std::unique_lock lock(mutex_);
+    while (loop.helpers > 0) {
+      if (Loop* inside = next_loop(&loop))
+        help(*inside, lock);
+      else
+        loop.changed.wait(lock);
+    }
+    std::erase(loops_, &loop);
+    if (loop.failure) std::rethrow_exception(loop.failure);
+  }
+
+ private:
+  // What an item throws ends the loop, and is thrown where it was started.
+  void work_on(Loop& loop) {
+    try {
+      loop.work_on();
+    } catch (...) {
+      loop.stopped = true;
+      const std::scoped_lock lock(mutex_);
+      if (!loop.failure) loop.failure = std::current_exception();
+    }
+  }
+
+  // The newest loop that wants a helper; with `around`, of those inside it.
+  Loop* next_loop(const Loop* around) const {
+    for (auto at = loops_.rbegin(); at != loops_.rend(); ++at) {
+      Loop& loop = **at;
+      const bool free = loop.around.crew->helpers + 1 < loop.around.crew->size();
+      // Who waits for a loop is one of its crew already.
+      const bool may = around ? &loop != around && loop.is_inside(*around) : free;
+      if (may && !loop.is_over()) return &loop;
+    }
+    return nullptr;
+  }
+
+  void help(Loop& loop, std::unique_lock<std::mutex>& lock) {
+    ++loop.helpers;
+    lock.unlock();
+    work_on(loop);
+    lock.lock();
+    // The loop ends with its last helper, so nothing of it is touched later.
+    if (--loop.helpers == 0) loop.changed.notify_one();
+  }
+
+  void call_helpers(const Loop& loop) {
+    const Crew& crew = *loop.around.crew;
+    const std::size_t free = crew.size() - std::min(crew.size(), crew.helpers + 1);
+    std::size_t wanted = std::min(free, loop.count - 1);
+    for (; wanted > 0 && called_ < idle_; --wanted) {
+      ++called_;
+      there_is_work_.notify_one();
+    }
+    const std::size_t most = std::max(cores(), everyone.size()) - 1;
+    for (; wanted > 0 && threads_ < most && start_thread(); --wanted) ++threads_;
+    for (Loop* each = loop.around.loop; each; each = each->around.loop) each->changed.notify_one();
+  }
+
+  bool start_thread() {
+    try {
+      std::thread([this] { serve(); }).detach();
+    } catch (const std::exception&) {
+      return false;  // Those that there are do it.
+    }
+    return true;
+  }
+
+  void serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      Loop* loop = next_loop(nullptr);
+      if (!loop) {
+        ++idle_;
+        there_is_work_.wait(lock, [&] { return called_ > 0; });
+        --called_;
+        --idle_;
+        continue;
+      }
+      Crew& crew = *loop->around.crew;
+      ++crew.helpers;
+      help(*loop, lock);
+      --crew.helpers;
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable there_is_work_;
+  std::vector<Loop*> loops_;
+  std::size_t threads_ = 0, idle_ = 0;
+  std::size_t called_ = 0;  // Of the idle ones, those that are to wake up.
+};
+
+}  // namespace
+
+void set_threads(std::size_t count) { everyone.most = count; }
+
+std::size_t threads() { return everyone.size(); }
+
+void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work) {
+  if (count < 2 || place.crew->size() == 1) {
+    for (std::size_t index = 0; index < count && !called_off(); ++index) work(index);
+    return;
+  }
+  Loop loop{work, count, place};
+  Pool::the().run(loop);
+}
+
+void with_threads(std::size_t count, const std::function<void()>& work) {
+  Crew crew;
+  crew.most = count;
+  const At here({&crew, place.called_off, place.loop});
+  work();
+}
+
+Cancellation::Cancellation() : context_(std::make_unique<Context>()) {}
+Cancellation::~Cancellation() = default;
 
 void Cancellation::run(const std::function<void()>& work) {
-  tbb::parallel_for(
-      0, 1, [&](int) { work(); }, context_->group);
+  if (cancelled()) return;
+  const At here({place.crew, &context_->asked, place.loop});
+  work();
 }
 
-void Cancellation::cancel() {
-  context_->asked = true;
-  context_->group.cancel_group_execution();
-}
+void Cancellation::cancel() { context_->asked = true; }
 
 bool Cancellation::cancelled() const { return context_->asked; }
 
-bool called_off() { return !works_alone() && tbb::is_current_task_group_canceling(); }
+bool called_off() { return place.called_off && *place.called_off; }
 
 }  // namespace tensordiff

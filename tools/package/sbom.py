@@ -18,7 +18,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-# Parts of the compiler and the system's headers; what they leave in the program is told by the
+# The headers of the compiler and of the system; what they leave in the program is told by the
 # libraries that are linked.
 TOOLCHAIN = re.compile(r"^(libc6-dev|linux-libc-dev|libstdc\+\+-\d+-dev|libgcc-\d+-dev)$")
 
@@ -32,7 +32,10 @@ def linked_files(build, program):
     command = output_of("ninja", "-C", str(build), "-t", "commands", "tensordiff").splitlines()[-1]
     named = re.findall(r"(/\S+\.(?:a|so)(?:\.[0-9.]+)?)(?=\s|$)", command)
     loaded = re.findall(r"=> (/\S+)", output_of("ldd", str(program)))
-    # Other libraries of the same command that are found by name, such as -lstdc++.
+    # The compiler's own, where the program has them in it.
+    if "-static-libstdc++" in command:
+        named += [output_of("c++", f"-print-file-name={name}").strip()
+                  for name in ("libstdc++.a", "libgcc.a", "libgcc_eh.a")]
     return [os.path.realpath(path) for path in [*named, *loaded] if os.path.exists(path)]
 
 
@@ -128,8 +131,9 @@ def main():
     build, program, output = (pathlib.Path(word) for word in sys.argv[1:4])
     version = re.search(r"project\(tensordiff VERSION ([0-9.]+)",
                         (ROOT / "CMakeLists.txt").read_text())[1]
-    names = packages_of(linked_files(build, program) + included_files(build))
-    parts = [debian_package(name) for name in sorted(names) if not TOOLCHAIN.match(name)]
+    headers = {name for name in packages_of(included_files(build)) if not TOOLCHAIN.match(name)}
+    names = headers | packages_of(linked_files(build, program))
+    parts = [debian_package(name) for name in sorted(names)]
     parts += page_packages()
     output.write_text(json.dumps(document(version, program, parts), indent=1) + "\n")
 

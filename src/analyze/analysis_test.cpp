@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -109,6 +110,12 @@ TEST(Facts, ComeFromFilesBesideTheModel) {
   EXPECT_EQ(facts.named("trainer_state.loss"), 1.5);
   EXPECT_EQ(facts.named("trainer_state.global_step"), 20);
   EXPECT_EQ(facts.config()["hidden_size"].number(), 32);
+  // A loss that is no number any more, as Python writes it; text keeps its words.
+  std::ofstream(folder / "trainer_state.json")
+      << R"({"global_step": 30, "best": "NaN \"Infinity", "log_history": [{"loss": NaN}]})";
+  const Facts broken = Facts::of(model.catalog);
+  EXPECT_TRUE(std::isnan(broken.named("trainer_state.loss").value_or(0)));
+  EXPECT_EQ(broken.named("trainer_state.global_step"), 30);
   std::filesystem::remove_all(folder);
 }
 

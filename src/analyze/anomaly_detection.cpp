@@ -131,9 +131,13 @@ class Finder {
 
   void find_collapsed(const Row& pair, const Profile& profile) {
     const std::optional<double> std_a = pair.comparison.a.std, std_b = pair.comparison.b.std;
-    if (std_a && std_b && *std_a > 0 && *std_b == 0)
-      return add(pair, {"collapsed", Grade::critical, "", 0, *std_a,
-                        "all values are the same; they were not in A"});
+    if (std_a && std_b && *std_a > 0 && *std_b == 0) {
+      // A norm of ones or a bias of zeros does nothing: it was folded into other weights, or lost.
+      const double value = pair.comparison.b.mean.value_or(0);
+      const bool idle = pair.b.shape.size() == 1 && (value == 1 || value == 0);
+      return add(pair, {"collapsed", idle ? Grade::warning : Grade::critical, "", 0, *std_a,
+                        fmt::format("all values are {:.4g}; they were not the same in A", value)});
+    }
     const double before = profile.spectrum_a.effective_rank();
     const double after = profile.spectrum_b.effective_rank();
     if (before > 2 && after > 0 && after < kCollapsed * before)

@@ -73,6 +73,9 @@ struct Combination {
   Values right;                 // and with B − M.
   double change = 0;            // ‖B − M‖²
   double least = 0, noise = 0;  // ‖B − X‖² of the nearest model; what rounding B leaves.
+  std::optional<std::size_t> taken;  // The base that B is, where A is another.
+  // Some elements of M, and M + λ (A − M) elsewhere: the share of these, λ, and what it leaves.
+  double kept = 0, factor = 0, left_sparse = 1;
 
   // The share of what sets B apart from all models that these weights do not explain.
   double left(const Values& of) const {
@@ -84,7 +87,7 @@ struct Combination {
     return share(sum);
   }
   // Whether B is farther from the nearest model than rounding puts it.
-  bool tells() const { return least > 4 * noise; }
+  bool tells() const { return !taken && least > 4 * noise; }
   double share(double rest) const { return std::max(0.0, rest - noise) / least; }
 };
 
@@ -117,6 +120,39 @@ void fit_sphere(const Values& b, const Values& a, const Values& m, Combination& 
   found.t_error = std::sqrt(found.noise / upright);
   const double of_m = std::sin((1 - *found.t) * angle) / sine;
   found.left_sphere = left_after(b, a, of_a, m, of_m);
+}
+
+// Of A and one base: updates that were thinned out before they were added (DARE, TIES).
+void fit_sparse(const Values& b, const Values& a, const Values& m, double relative,
+                Combination& found) {
+  constexpr std::size_t kFewest = 32;  // Elements that moved and that did not.
+  double dd = 0, dc = 0, cc = 0;
+  std::size_t kept = 0, left = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    const double of_a = a[i] - m[i], of_b = b[i] - m[i];
+    const double slack = 2 * relative * std::abs(m[i]);
+    if (std::abs(of_a) <= slack) continue;  // It moved in neither.
+    if (std::abs(of_b) <= slack) {
+      ++left;
+      continue;
+    }
+    ++kept;
+    dd += of_a * of_a, dc += of_a * of_b, cc += of_b * of_b;
+  }
+  if (kept < kFewest || left < kFewest || cc <= 0 || dd <= 0) return;
+  found.kept = static_cast<double>(kept) / static_cast<double>(kept + left);
+  found.factor = dc / dd;
+  found.left_sparse = std::max(0.0, cc - dc * dc / dd - found.noise) / cc;
+}
+
+// The base that B is up to rounding, where A is not.
+void find_taken(const Values& b, const std::vector<Values>& models, double from_a,
+                Combination& found) {
+  if (from_a <= 4 * found.noise) return;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const Values apart = minus(b, models[i]);
+    if (dot(apart, apart) <= 4 * found.noise && 100 * dot(apart, apart) < from_a) found.taken = i;
+  }
 }
 
 double median(std::vector<double> values) {
@@ -202,27 +238,24 @@ std::optional<Combination> combination_of(const Row& pair, const std::vector<Ind
     const Values apart = minus(b.value(), (*models)[i]);
     found.least = std::min(found.least, dot(apart, apart));
   }
-  if (!weights || !(found.least > 0)) return std::nullopt;
-  found.weights = *weights;
   // Rounding of B alone is no part of what has to be explained.
   const double relative = precision_of(coarser(pair.a.dtype, pair.b.dtype)).relative;
   found.noise = relative * relative * dot(b.value(), b.value());
+  find_taken(b.value(), *models, dot(from_a, from_a), found);
+  if (found.taken) return found;
+  if (!weights || !(found.least > 0)) return std::nullopt;
+  found.weights = *weights;
   found.left_sphere = found.change;
   if (n == 1) fit_sphere(b.value(), a.value(), first, found);
+  if (n == 1) fit_sparse(b.value(), a.value(), first, relative, found);
   return found;
 }
 
-}  // namespace
+using Combinations = std::vector<std::optional<Combination>>;
 
-void find_merges(const Study& study, std::vector<EditFound>& edits) {
-  if (study.bases().empty()) return;
-  const std::vector<const Row*>& weights = study.weights();
-  const std::vector<Index> bases = index_of(study.bases());
-  std::vector<std::optional<Combination>> all(weights.size());
-  for_each_index(weights.size(), [&](std::size_t i) {
-    if (edits[i].edit != Edit::none) all[i] = combination_of(*weights[i], bases);
-  });
-  std::vector<std::vector<double>> values(study.bases().size());
+// What most weights have in common; nothing where a combination explains less than half of them.
+std::optional<Consensus> consensus_of(const Combinations& all, std::size_t models) {
+  std::vector<std::vector<double>> values(models);
   std::vector<double> ts, lines, spheres;
   for (const std::optional<Combination>& each : all) {
     if (!each || !each->tells()) continue;
@@ -231,7 +264,7 @@ void find_merges(const Study& study, std::vector<EditFound>& edits) {
     spheres.push_back(each->t ? each->share(each->left_sphere) : 1);
     if (each->t) ts.push_back(*each->t);
   }
-  if (lines.empty()) return;
+  if (lines.empty()) return std::nullopt;
   Consensus consensus;
   for (const std::vector<double>& each : values) consensus.weights.push_back(median(each));
   if (!ts.empty()) consensus.t = median(ts);
@@ -242,16 +275,91 @@ void find_merges(const Study& study, std::vector<EditFound>& edits) {
     if (median(lines) > 10 * median(spheres) + 1e-9) consensus.line = false;
     if (median(spheres) > 10 * median(lines) + 1e-9) consensus.sphere = false;
   }
-  if (!consensus.line && !consensus.sphere) return;
-  const std::string text = text_of(consensus);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (!all[i]) continue;
-    const Combination& it = *all[i];
-    const double left = consensus.line ? it.left(consensus.weights) : it.share(it.left_sphere);
-    bool same = left <= kLeft;
-    if (!consensus.line) same &= it.t && std::abs(*it.t - consensus.t) <= kSame + 3 * it.t_error;
-    if (same) edits[i] = {Edit::merged, text, 1 - left};
+  if (!consensus.line && !consensus.sphere) return std::nullopt;
+  return consensus;
+}
+
+// What is left of a weight by the coefficients that most have; 1: they are not its own.
+double left_by(const Consensus& consensus, const Combination& it) {
+  if (consensus.line) return it.left(consensus.weights);
+  const bool same = it.t && std::abs(*it.t - consensus.t) <= kSame + 3 * it.t_error;
+  return same ? it.share(it.left_sphere) : 1;
+}
+
+// The same with coefficients of its own.
+double left_alone(const Consensus& consensus, const Combination& it) {
+  if (!it.tells()) return 1;
+  return consensus.line ? it.left(it.weights) : it.share(it.left_sphere);
+}
+
+// Merges whose coefficients go with the layer: "SLERP from M to A, t from 0.1 to 0.85".
+std::string by_tensor(const Consensus& consensus, const Combinations& all) {
+  std::vector<double> of;
+  for (const std::optional<Combination>& each : all)
+    if (each && left_alone(consensus, *each) <= kLeft)
+      of.push_back(consensus.line ? each->weights[0] : *each->t);
+  const auto [least, most] = std::ranges::minmax(of);
+  if (!consensus.line)
+    return fmt::format("SLERP from M to A, t from {:.3g} to {:.3g} by tensor", least, most);
+  return fmt::format("linear merge, {:.3g} to {:.3g} of A by tensor", least, most);
+}
+
+void add_combinations(const Combinations& all, std::size_t models, std::vector<EditFound>& edits) {
+  const std::optional<Consensus> consensus = consensus_of(all, models);
+  if (!consensus) return;
+  std::size_t alike = 0, alone = 0;
+  for (const std::optional<Combination>& each : all) {
+    if (!each || !each->tells()) continue;
+    const bool same = left_by(*consensus, *each) <= kLeft;
+    alike += same;
+    alone += !same && left_alone(*consensus, *each) <= kLeft;
   }
+  const std::string text = text_of(*consensus);
+  const std::string own = alone > 0 ? by_tensor(*consensus, all) : "";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i] || all[i]->taken) continue;
+    const double left = left_by(*consensus, *all[i]), least = left_alone(*consensus, *all[i]);
+    if (left <= kLeft && alike >= alone)
+      edits[i] = {Edit::merged, text, 1 - left};
+    else if (least <= kLeft)
+      edits[i] = {Edit::merged, own, 1 - least};
+  }
+}
+
+// Updates that were thinned out, where no combination of whole tensors explains a weight.
+void add_sparse(const Combinations& all, std::vector<EditFound>& edits) {
+  std::vector<double> kept, factors;
+  const auto fits = [&](std::size_t i) {
+    return all[i] && all[i]->tells() && all[i]->left_sparse <= kLeft &&
+           edits[i].edit != Edit::merged;
+  };
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (fits(i)) kept.push_back(all[i]->kept), factors.push_back(all[i]->factor);
+  if (kept.empty()) return;
+  const std::string text = fmt::format("M + {:.3g} (A - M) at {:.0f} % of the elements, as of DARE",
+                                       median(factors), 100 * median(kept));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (fits(i)) edits[i] = {Edit::merged, text, 1 - all[i]->left_sparse};
+}
+
+}  // namespace
+
+void find_merges(const Study& study, std::vector<EditFound>& edits) {
+  if (study.bases().empty()) return;
+  const std::vector<const Row*>& weights = study.weights();
+  const std::vector<Index> bases = index_of(study.bases());
+  Combinations all(weights.size());
+  for_each_index(weights.size(), [&](std::size_t i) {
+    if (edits[i].edit != Edit::none) all[i] = combination_of(*weights[i], bases);
+  });
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i] && all[i]->taken)
+      edits[i] = {Edit::merged,
+                  bases.size() > 1 ? fmt::format("taken from M{}", *all[i]->taken + 1)
+                                   : std::string("taken from M"),
+                  1};
+  add_combinations(all, bases.size(), edits);
+  add_sparse(all, edits);
 }
 
 }  // namespace tensordiff

@@ -3,6 +3,8 @@
 //   line    B = M + Σ λᵢ (Xᵢ − M), where X₀ is A, M the first base and the other Xᵢ further bases:
 //           a linear merge, an average, a task vector
 //   sphere  B on the great circle from M to A, each tensor at its own angle: SLERP
+//   taken   B is a base, and not A: layers of two models in one
+//   sparse  M, but M + λ (A − M) at some of the elements: DARE, TIES
 
 #pragma once
 

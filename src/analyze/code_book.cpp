@@ -169,36 +169,68 @@ class Trial {
 };
 
 // A few values of a group, by which most scales are refused: what some of the values refuse, all of
-// them do. Most groups are on no book, and this shows it without sorting them.
+// them do. Those that are known most exactly come first, since they refuse most. Most groups are on
+// no book, and this shows it without sorting them.
 class Sieve {
  public:
+  struct Ends {
+    double least, most;
+  };
   Sieve(std::span<const double> values, const Precision& precision, const CodeBook& book,
-        double offset)
-      : book_(book), count_(std::min(kFew, values.size())) {
+        const Ends& ends)
+      : book_(book) {
     const auto slack_of = [&](double value) {
       return precision.relative * std::abs(value) + precision.least;
     };
-    for (std::size_t i = 0; i < count_; ++i) {
-      shifted_[i] = values[i] - offset;
-      slack_[i] = slack_of(values[i]) + (book.offset ? slack_of(offset) : precision.least) +
-                  precision.relative * std::abs(shifted_[i]);
+    // With an offset that is not known, values stand on levels seen from each other: from the one
+    // that is known best.
+    const double from = book.offset ? best_known(values) : 0;
+    const double of_scale =
+        book.offset ? (slack_of(ends.least) + slack_of(ends.most)) / (ends.most - ends.least)
+                    : precision.relative;
+    std::array<Point, kFewMost> kept;
+    std::size_t count = 0;
+    const std::size_t stride = std::max<std::size_t>(1, values.size() / kFewMost);
+    for (std::size_t i = 0; i < values.size() && count < kFewMost; i += stride) {
+      const double shifted = values[i] - from;
+      if (shifted == 0) continue;  // On a level of every scale.
+      kept[count++] = {shifted,
+                       slack_of(values[i]) + slack_of(from) + of_scale * std::abs(shifted)};
     }
+    const auto end = kept.begin() + static_cast<std::ptrdiff_t>(count);
+    count_ = std::min(kFew, count);
+    std::partial_sort(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(count_), end,
+                      [](const Point& x, const Point& y) { return x.slack < y.slack; });
+    std::copy_n(kept.begin(), count_, points_.begin());
   }
 
   bool lets_through(double scale) const {
-    const double inverse = 1 / scale;
+    const double inverse = 1 / scale, slack = std::abs(inverse);
     for (std::size_t i = 0; i < count_; ++i) {
-      const double x = shifted_[i] * inverse;
-      if (std::abs(x - nearest(book_, x).level) > slack_[i] * std::abs(inverse)) return false;
+      const double x = points_[i].shifted * inverse;
+      const double level = book_.levels.empty() ? whole(x) : nearest(book_, x).level;
+      if (std::abs(x - level) > points_[i].slack * slack) return false;
     }
     return true;
   }
 
  private:
-  static constexpr std::size_t kFew = 32;
+  struct Point {
+    double shifted = 0, slack = 0;
+  };
+  static double best_known(std::span<const double> values) {
+    return *std::ranges::min_element(values, {}, [](double value) { return std::abs(value); });
+  }
+  // To the next whole number, for |x| below 2^51: what is added leaves no room for a fraction.
+  static double whole(double x) {
+    constexpr double kNoFraction = 0x1.8p52;
+    return x + kNoFraction - kNoFraction;
+  }
+
+  static constexpr std::size_t kFew = 32, kFewMost = 256;
   const CodeBook& book_;
-  std::size_t count_;
-  std::array<double, kFew> shifted_, slack_;
+  std::size_t count_ = 0;
+  std::array<Point, kFew> points_;
 };
 
 // The value that is farthest from zero stands for a level that is not known: all are tried.
@@ -207,8 +239,12 @@ std::vector<double> anchors_of(const CodeBook& book) {
   if (book.levels.empty())
     for (uint64_t step = 1; step < kUniformLevelsMax; ++step)
       levels.push_back(static_cast<double>(step));
+  // The sign says nothing where each level has its negative. Of floats, those that are four times
+  // as large stand where the smaller ones do, up to a power of two.
+  const double largest = book.levels.empty() ? 0 : book.levels.back();
+  const double smallest = book.bits == 8 ? largest / 4 : 0;
   for (const double level : book.levels)
-    if (level != 0) levels.push_back(level);
+    if (book.symmetric() ? level > smallest : level != 0) levels.push_back(level);
   // The largest first: it stands for a scale that the largest value was given.
   if (!book.levels.empty())
     std::ranges::sort(levels, [](double x, double y) { return std::abs(x) > std::abs(y); });
@@ -272,7 +308,7 @@ std::optional<Fit> fit(std::span<const double> values, const Precision& precisio
   else if (book.levels.empty() || book.symmetric())
     reach = std::abs(reach);
   const double offset = book.offset ? least : 0;
-  const Sieve sieve(values, precision, book, offset);
+  const Sieve sieve(values, precision, book, {least, most});
   std::optional<Trial> trial;
   for (const double anchor : anchors) {
     if (!sieve.lets_through(reach / anchor)) continue;

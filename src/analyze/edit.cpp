@@ -46,7 +46,7 @@ Maybe find_sparse(const Row& pair) {
 // What is left of each once its mean is gone: norms lie close to 1, whatever model they are of.
 bool centred_unrelated(const Row& pair) {
   constexpr std::size_t kSample = 4096;
-  if (pair.views.a.shape.size() != 1 || pair.comparison.diff.compared < 256) return false;
+  if (pair.views.a.shape.size() != 1 || pair.comparison.diff.compared < 64) return false;
   Result<std::vector<double>> a = read_values(pair.views.a, kSample);
   Result<std::vector<double>> b = read_values(pair.views.b, kSample);
   if (!a.ok() || !b.ok()) return false;
@@ -61,6 +61,15 @@ bool centred_unrelated(const Row& pair) {
   return std::abs(cosine(a.value(), b.value())) < 4 / size && bb > 0.1 * aa && bb < 10 * aa;
 }
 
+// Values so few that chance alone may give this cosine: they may be of A or of any other model.
+bool too_few_to_tell(const Row& pair) {
+  constexpr double kSigns = 4;  // Standard errors.
+  const double cosine = std::abs(pair.comparison.diff.cosine.value_or(0));
+  const auto count = static_cast<double>(pair.comparison.diff.compared);
+  const double free = std::max(0.0, count - 1);
+  return cosine * std::sqrt(free) < kSigns * std::sqrt(std::max(0.0, 1 - cosine * cosine));
+}
+
 EditFound judge(const Study& study, const Row& pair, const Profile& profile) {
   if (!pair.changed())
     return {pair.a.dtype == pair.b.dtype ? Edit::none : Edit::cast,
@@ -70,12 +79,13 @@ EditFound judge(const Study& study, const Row& pair, const Profile& profile) {
   if (Maybe found = find_scale(pair)) return *found;
   if (Maybe found = find_sparse(pair)) return *found;
   if (Maybe found = find_low_rank(pair, profile)) return *found;
+  if (Maybe found = find_scaled_lines(pair)) return *found;
   // What still points where A does was neither turned nor replaced.
   const bool far = pair.comparison.diff.cosine.value_or(1) < 0.9;
   if (far)
     if (Maybe found = find_reordering(pair)) return *found;
   if (unrelated(pair) || centred_unrelated(pair)) return {Edit::replaced, "", 0};
-  if (!pair.comparison.diff.cosine) return {Edit::unknown, "", 0};
+  if (!pair.comparison.diff.cosine || too_few_to_tell(pair)) return {Edit::unknown, "", 0};
   return {Edit::tuned, "", 0};
 }
 

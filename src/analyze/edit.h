@@ -21,7 +21,7 @@ enum class Edit {
   quantized,  // B lies on a code book (analyze/quantization.h).
   pruned,     // Elements of A, or zero; or A without some rows or columns.
   resized,    // A with more rows or columns.
-  scaled,     // B = c A
+  scaled,     // B = c A, or each row or column of A times a number of its own.
   merged,     // B is a combination of A and the models of --base.
   low_rank,   // B − A has few directions, as a merged LoRA adapter.
   reordered,  // Rows or columns of A in another order.
@@ -54,6 +54,7 @@ Maybe find_pruning(const Study& study, const Row& pair, const Profile& profile);
 Maybe find_resized(const Study& study, const Row& pair);
 Maybe find_low_rank(const Row& pair, const Profile& profile);
 Maybe find_reordering(const Row& pair);
+Maybe find_scaled_lines(const Row& pair);
 
 // The rank of a change by a larger sample than that of the profile. 0: more than kUpdateRankMax, or
 // not low at all.

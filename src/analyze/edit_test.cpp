@@ -46,6 +46,11 @@ TEST(WhatChanged, NamesTheEdit) {
       "cast: to bf16");
   EXPECT_EQ(edit_of(edited([](const Values& w, unsigned) { return times(w, 1.25F); })),
             "scaled: by 1.25");
+  EXPECT_EQ(edit_of(edited([](Values w, unsigned) {
+              for (std::size_t i = 0; i < w.size(); ++i) w[i] *= 1 + 0.01F * (i % kSize % 13);
+              return w;
+            })),
+            "scaled: each column by itself");
   EXPECT_EQ(edit_of(edited([](const Values& w, unsigned i) {
               return plus(w, times(low_rank_noise(kSize, kSize, 8, 50 + i), 0.01F));
             })),
@@ -75,6 +80,17 @@ TEST(WhatChanged, NamesThePruning) {
               return w;
             })),
             "pruned: 2:4 pattern");
+  EXPECT_EQ(edit_of(edited([](Values w, unsigned) {
+              for (std::size_t i = 0; i < w.size(); i += 2) w[i + i % 7 % 2] = 0;
+              return w;
+            })),
+            "pruned: 1:2 pattern");
+  EXPECT_EQ(edit_of(edited([](Values w, unsigned) {
+              for (std::size_t i = 0; i < w.size(); i += 8)
+                for (std::size_t k = 0; k < 5; ++k) w[i + (i % 11 + k) % 8] = 0;
+              return w;
+            })),
+            "pruned: 3:8 pattern");
   EXPECT_EQ(edit_of(edited([](Values w, unsigned) {
               std::fill_n(w.begin() + 5 * kSize, 24 * kSize, 0.0F);
               return w;
@@ -212,6 +228,31 @@ TEST(WhatChanged, FindsTheCoefficientsOfMerges) {
   EXPECT_EQ(edit_of(sphere, {base}).substr(0, 24), "merged: SLERP from M to ");
 }
 
+// planted: merges by layer, layers of two models, and thinned updates (DARE)
+TEST(WhatChanged, FindsMergesThatAreNotUniform) {
+  const auto other = [](const Values& w, unsigned i) {
+    return plus(w, times(noise(w.size(), 80 + i), 0.5F));
+  };
+  const Model base = edited(other);
+  EXPECT_EQ(edit_of(edited([&](const Values& w, unsigned i) {
+                      const float t = 0.2F + 0.2F * static_cast<float>(i);
+                      return plus(times(w, t), times(other(w, i), 1 - t));
+                    }),
+                    {base}),
+            "merged: linear merge, 0.2 to 0.8 of A by tensor");
+  EXPECT_EQ(
+      edit_of(edited([&](const Values& w, unsigned i) { return i < 2 ? w : other(w, i); }), {base}),
+      "merged: taken from M");
+  EXPECT_EQ(edit_of(edited([&](const Values& w, unsigned i) {
+                      Values out = other(w, i);
+                      for (std::size_t k = 0; k < w.size(); ++k)
+                        if (k * 7 % 10 < 4) out[k] += 2.5F * (w[k] - out[k]);
+                      return out;
+                    }),
+                    {base}),
+            "merged: M + 2.5 (A - M) at 40 % of the elements, as of DARE");
+}
+
 // unknown: without the base, a merge looks like any other fine-tuning
 TEST(WhatChanged, DoesNotKnowAMergeWithoutItsBase) {
   const Model merge = edited(
@@ -254,6 +295,18 @@ TEST(WhatChanged, FindsTheRankBelowTheRounding) {
   };
   const Answer answer = answer_to(analyses::what_changed, made(false), made(true));
   EXPECT_EQ(text_of(answer, "edit"), "low-rank update (LoRA): rank 4");
+}
+
+// edge: seven values of a bias may be of any model, where its matrix is re-initialized
+TEST(WhatChanged, DoesNotJudgeAFewValues) {
+  const auto head = [](unsigned seed) {
+    return Model()
+        .noise("classifier.weight", {7, 96}, seed)
+        .noise("classifier.bias", {7}, seed + 1);
+  };
+  const Answer answer = answer_to(analyses::what_changed, head(1), head(5));
+  EXPECT_EQ(text_of(answer, "edit"), "re-initialized");
+  EXPECT_EQ(cell(list_of(answer, "edits"), 1, "edit"), "unknown");
 }
 
 TEST(WhatChanged, NamesFrozenLayersAndGroups) {

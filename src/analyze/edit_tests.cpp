@@ -50,26 +50,24 @@ bool is_rounded(const std::vector<double>& a, const std::vector<double>& b, DTyp
   return true;
 }
 
-// How often zeros come in groups of `size`: the number of nonzero values that every group has.
-struct Pattern {
-  std::size_t kept, size;
-};
-constexpr Pattern kPatterns[] = {{1, 4}, {2, 4}, {4, 8}, {2, 8}, {1, 2}, {8, 16}, {4, 16}};
+// Groups of this many neighbours, of which each keeps as many values. The smallest that fits says
+// most: 1 of 2 is also 2 of 4.
+constexpr std::size_t kGroupSizes[] = {2, 4, 8, 16, 32};
 
-// Whether no group of the rows has more than so many values, and nearly all have as many.
-bool follows(const Pattern& pattern, const std::vector<double>& values) {
-  std::size_t groups = 0, full = 0;
-  for (std::size_t at = 0; at + pattern.size <= values.size(); at += pattern.size) {
+// The number of values that no group exceeds and nearly all have; 0: there is no such number.
+std::size_t kept_of_each(const std::vector<double>& values, std::size_t size) {
+  std::vector<std::size_t> counts(size + 1);
+  std::size_t groups = 0, most = 0;
+  for (std::size_t at = 0; at + size <= values.size(); at += size, ++groups) {
     const auto first = values.begin() + static_cast<std::ptrdiff_t>(at);
-    const auto kept = static_cast<std::size_t>(
-        std::count_if(first, first + static_cast<std::ptrdiff_t>(pattern.size),
-                      [](double value) { return value != 0; }));
-    if (kept > pattern.kept) return false;
-    ++groups;
-    full += kept == pattern.kept;
+    const auto kept = static_cast<std::size_t>(std::count_if(
+        first, first + static_cast<std::ptrdiff_t>(size), [](double value) { return value != 0; }));
+    ++counts[kept];
+    most = std::max(most, kept);
   }
   // A weight that was zero before leaves a group short now and then.
-  return groups >= 16 && 10 * full >= 9 * groups;
+  const bool nearly_all = groups >= 16 && 10 * counts[most] >= 9 * groups;
+  return nearly_all && most < size ? most : 0;
 }
 
 std::string pruning_pattern(const Study& study, const Row& pair, const Profile& profile,
@@ -88,9 +86,9 @@ std::string pruning_pattern(const Study& study, const Row& pair, const Profile& 
   if (columns > 0 && whole(columns, profile.columns)) return text(Axis::columns, profile.columns);
   const Result<std::vector<double>> values = read_values(pair.views.b, kSample);
   if (values.ok())
-    for (const Pattern& pattern : kPatterns)
-      if (follows(pattern, values.value()))
-        return fmt::format("{}:{} pattern", pattern.kept, pattern.size);
+    for (const std::size_t size : kGroupSizes)
+      if (const std::size_t kept = kept_of_each(values.value(), size); kept > 0)
+        return fmt::format("{}:{} pattern", kept, size);
   return fmt::format("unstructured, {:.0f} % zero", 100 * share);
 }
 
@@ -250,6 +248,32 @@ Maybe find_low_rank(const Row& pair, const Profile& profile) {
   const std::size_t rank = rank_above(spectrum, patch.value(), coarser(pair.a.dtype, pair.b.dtype));
   if (rank == 0) return std::nullopt;
   return EditFound{Edit::low_rank, fmt::format("rank {}", rank), spectrum.held_by(rank)};
+}
+
+// Each row (or column) of B that of A times a number of its own, as norms and activation scales
+// are folded into weights.
+Maybe find_scaled_lines(const Row& pair) {
+  const Result<Dense> a = read_patch(pair.views.a), b = read_patch(pair.views.b);
+  if (!a.ok() || !b.ok() || a.value().rows < 8 || a.value().columns < 8) return std::nullopt;
+  const double relative = 2 * precision_of(coarser(pair.a.dtype, pair.b.dtype)).relative;
+  constexpr double kUnexplained = 0.01;
+  const auto scaled = [&](const Dense& x, const Dense& y) {
+    double left = 0, all = 0, change = 0;
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      const double xx = dot(x.row(i), x.row(i)), xy = dot(x.row(i), y.row(i));
+      const double yy = dot(y.row(i), y.row(i));
+      left += xx > 0 ? std::max(0.0, yy - xy * xy / xx) : yy;
+      all += yy;
+      change += xx - 2 * xy + yy;
+    }
+    // Taking one square from another leaves less than 1e-13 of them in 64 bits. A change that is
+    // no larger than rounding is explained by anything.
+    return left <= (relative * relative + 1e-13) * all && left <= kUnexplained * change;
+  };
+  if (scaled(a.value(), b.value())) return EditFound{Edit::scaled, "each row by itself", 1};
+  if (scaled(turned(a.value()), turned(b.value())))
+    return EditFound{Edit::scaled, "each column by itself", 1};
+  return std::nullopt;
 }
 
 double rounding_share(const Row& pair) {

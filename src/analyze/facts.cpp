@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "base/byte_source.h"
 #include "base/text.h"
@@ -54,6 +55,40 @@ Catalog described(const Catalog& catalog, const std::vector<Fact>& scalars) {
   return result;
 }
 
+// Python writes numbers that are none as bare words, which JSON does not know: they become text.
+std::string with_quoted_words(std::string_view text) {
+  constexpr std::string_view kWords[] = {"-Infinity", "Infinity", "NaN"};
+  std::string out;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t length = 1;
+    const std::string_view rest = text.substr(at);
+    const auto* word =
+        quoted ? std::end(kWords)
+               : std::ranges::find_if(kWords, [&](auto each) { return rest.starts_with(each); });
+    if (word != std::end(kWords)) {
+      out += fmt::format("\"{}\"", *word);
+      at += word->size();
+      continue;
+    }
+    if (quoted && text[at] == '\\') length = std::min<std::size_t>(2, rest.size());
+    if (text[at] == '"') quoted = !quoted;
+    out += rest.substr(0, length);
+    at += length;
+  }
+  return out;
+}
+
+// A number, or one of the words that stand for one.
+std::optional<double> number_of(const Json& value) {
+  if (const std::optional<double> number = value.number()) return number;
+  const std::string_view word = value.string();
+  if (word == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (word == "Infinity") return std::numeric_limits<double>::infinity();
+  if (word == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view last_word(std::string_view name) {
@@ -66,6 +101,7 @@ Json json_beside(const Catalog& catalog, std::string_view file) {
   const Result<Bytes> bytes = catalog.beside(file);
   if (!bytes.ok() || bytes.value().size() > kJsonBytesMax) return {};
   Result<Json> json = Json::parse(as_text(bytes.value().view));
+  if (!json.ok()) json = Json::parse(with_quoted_words(as_text(bytes.value().view)));
   if (!json.ok() || !bytes.value().intact()) return {};
   return std::move(json).value();
 }
@@ -92,7 +128,7 @@ Facts Facts::of(const Catalog& catalog) {
   for (const std::string_view key : {"loss", "eval_loss", "learning_rate", "grad_norm"}) {
     std::optional<double> last;
     for (const Json& entry : state["log_history"].array())
-      if (const auto number = entry[key].number()) last = number;
+      if (const auto number = number_of(entry[key])) last = number;
     if (last) facts.add("trainer_state." + std::string(key), *last);
   }
   return facts;

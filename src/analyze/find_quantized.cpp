@@ -44,10 +44,11 @@ bool may_be_rounded(const Row& pair, const Profile& profile) {
 
 void measure_noise(Quantized& found) {
   const Comparison& it = found.pair->comparison;
+  if (found.pair->changed()) found.rows = row_noise(found.pair->views);
   const double signal = squares_of(it.a), noise = squares_of_change(it);
   found.fitted = is_integer(found.pair->b.dtype);
   if (found.fitted)
-    found.sqnr = found.profile->fitted_sqnr;
+    found.sqnr = found.rows.fitted;
   else if (signal > 0 && noise > 0)
     found.sqnr = decibels(signal / noise);
 }
@@ -64,19 +65,23 @@ std::optional<Quantized> judge(const Row& pair, const Profile& profile, const Si
   if (sides.a) found.bits_a = stored_bits(*sides.a);
   if (sides.b) found.bits = stored_bits(*sides.b);
   const bool narrower = found.bits < found.bits_a;
-  // What is stored with scales says what it is: values need not tell.
-  const bool told = is_in_blocks(pair.b.dtype) || !is_float(pair.b.dtype);
-  if (!told && (narrower || pair.changed())) found.grid = grid_in(pair.views.b, pair.comparison.b);
+  // What is stored with scales, or in 8 bits, says what it is: values need not tell.
+  const bool told =
+      is_in_blocks(pair.b.dtype) || !is_float(pair.b.dtype) || info(pair.b.dtype).bits <= 8;
+  // Values of A that were rounded to a type of 16 bits lie on the steps of that, and on no others.
+  const Maybe cast = told || !pair.changed() ? Maybe() : find_cast(pair);
+  // Vectors are kept as they are by all quantizers, and norms that lie close to 1 stand on the even
+  // steps of their type there.
+  const bool matrix = profile.rows > 1 && profile.columns > 1;
+  if (matrix && !told && !cast && (narrower || pair.changed()))
+    found.grid = grid_in(pair.views.b, pair.comparison.b);
   if (found.grid) {
     const std::optional<Grid> before = grid_in(pair.views.a, pair.comparison.a);
     if (before && before->bits <= found.grid->bits) found.grid.reset();
   }
-  // A type of 8 bits has so many levels by itself.
-  if (found.grid && found.grid->bits >= static_cast<int>(info(pair.b.dtype).bits))
-    found.grid.reset();
   if (!narrower && !found.grid) return std::nullopt;
   // Fewer bits are stored, but rounding to them is not what became of A.
-  if (!told && !found.grid && pair.changed() && !find_cast(pair)) return std::nullopt;
+  if (!told && !found.grid && pair.changed() && !cast) return std::nullopt;
   found.scheme = found.grid                               ? found.grid->text()
                  : sides.b && !sides.b->made_from.empty() ? sides.b->made_from
                                                           : std::string(name_of(pair.b.dtype));
@@ -117,7 +122,8 @@ Quantization find_quantized(const Study& study) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (judged[i])
       all.found.push_back(std::move(*judged[i]));
-    else if (weights[i]->changed() && may_be_rounded(*weights[i], profiles[i]))
+    else if (weights[i]->changed() && may_be_rounded(*weights[i], profiles[i]) &&
+             !find_cast(*weights[i]))
       all.not_told.push_back(weights[i]);
   }
   return all;

@@ -89,18 +89,11 @@ std::vector<int64_t> whole_heads(const std::vector<uint64_t>& lines, uint64_t si
 }  // namespace
 
 std::vector<uint64_t> zeroed_lines(const AlignedPair& views, Axis axis) {
-  const Extents extents = extents_of(views.a.shape);
   std::vector<uint64_t> lines;
-  if (axis == Axis::columns) {
-    const std::vector<uint64_t> before = zero_columns(views.a), after = zero_columns(views.b);
-    std::ranges::set_difference(after, before, std::back_inserter(lines));
-    return lines;
-  }
-  if (extents.rows > kGroupsMax) return lines;
-  const Result<std::vector<GroupSum>> sums = group_sums(views, {extents.columns, extents.rows});
-  if (!sums.ok()) return lines;
-  for (std::size_t row = 0; row < sums.value().size(); ++row)
-    if (sums.value()[row].bb == 0 && sums.value()[row].aa > 0) lines.push_back(row);
+  const auto zero = axis == Axis::columns ? zero_columns : zero_rows;
+  if (axis == Axis::rows && extents_of(views.a.shape).rows > kGroupsMax) return lines;
+  const std::vector<uint64_t> before = zero(views.a), after = zero(views.b);
+  std::ranges::set_difference(after, before, std::back_inserter(lines));
   return lines;
 }
 

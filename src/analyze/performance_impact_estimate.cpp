@@ -4,7 +4,10 @@
 //   quality = by the signal to noise ratio of the weights, where b is a rounded a. What retraining
 //             does to quality cannot be read off the weights, and is unknown.
 
+#include <algorithm>
+
 #include "analyze/analysis.h"
+#include "analyze/edit.h"
 #include "analyze/quantization.h"
 #include "analyze/roofline.h"
 
@@ -22,10 +25,11 @@ std::string_view impact_of(double sqnr) {
 
 // Whether all that changed are weights that were rounded.
 bool only_rounded(const Study& study, const std::vector<Quantized>& quantized) {
-  uint64_t changed = 0, rounded = 0;
-  for (const Row* pair : study.weights()) changed += pair->changed();
-  for (const Quantized& each : quantized) rounded += each.pair->changed();
-  return changed == rounded;
+  return std::ranges::all_of(study.weights(), [&](const Row* pair) {
+    return !pair->changed() ||
+           std::ranges::find(quantized, pair, &Quantized::pair) != quantized.end() ||
+           find_cast(*pair);
+  });
 }
 
 void examine(const Study& study, Answer& answer) {

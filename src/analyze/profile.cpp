@@ -28,34 +28,47 @@ std::optional<double> median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-void measure_rows(const AlignedPair& views, Profile& profile) {
-  const Extents extents = extents_of(views.a.shape);
+// How many values at the front of a row are looked at before the others.
+constexpr uint64_t kFront = 16;
+
+// How many rows differ, each read only as far as it is the same on both sides.
+uint64_t changed_rows(const AlignedPair& views, const Extents& extents) {
+  const Result<Reader> a = Reader::open(views.a), b = Reader::open(views.b);
+  if (!a.ok() || !b.ok()) return 0;
+  std::vector<double> of_a(extents.columns), of_b(extents.columns);
+  uint64_t changed = 0;
+  for (uint64_t row = 0; row < extents.rows; ++row) {
+    const auto same = [&](uint64_t from, uint64_t end) {
+      a.value().values(row * extents.columns + from, end - from, of_a.data() + from);
+      b.value().values(row * extents.columns + from, end - from, of_b.data() + from);
+      return std::equal(of_a.begin() + static_cast<std::ptrdiff_t>(from),
+                        of_a.begin() + static_cast<std::ptrdiff_t>(end),
+                        of_b.begin() + static_cast<std::ptrdiff_t>(from));
+    };
+    const uint64_t front = std::min(kFront, extents.columns);
+    changed += !same(0, front) || !same(front, extents.columns);
+  }
+  return changed;
+}
+
+// A row that is zero, or the same on both sides, is so in all its columns: where the comparison
+// counted fewer such elements, no row has to be read.
+void measure_rows(const Row& pair, Profile& profile) {
+  const Extents extents = extents_of(pair.views.a.shape);
+  const Comparison& it = pair.comparison;
   profile.rows = extents.rows;
   profile.columns = extents.columns;
   if (extents.rows < 2 || extents.rows > kGroupsMax || extents.columns == 0) return;
-  const Result<std::vector<GroupSum>> sums = group_sums(views, {extents.columns, extents.rows});
-  if (!sums.ok()) {
-    profile.fault = sums.error().message();
-    return;
-  }
   profile.by_row = true;
-  std::vector<double> sqnr, fitted;
-  double signal = 0, noise = 0;
-  for (const GroupSum& row : sums.value()) {
-    profile.rows_a.dead += row.aa == 0;
-    profile.rows_b.dead += row.bb == 0;
-    profile.rows_changed += row.dd > 0;
-    if (row.aa > 0 && row.dd > 0) sqnr.push_back(decibels(row.aa, row.dd));
-    const double unexplained = row.aa > 0 && row.bb > 0 ? 1 - row.ab * row.ab / row.aa / row.bb : 0;
-    if (unexplained > 0) fitted.push_back(decibels(1, unexplained));
-    signal += row.aa;
-    noise += row.bb > 0 ? row.aa * unexplained : row.aa;
-  }
-  if (signal > 0 && noise > 0) profile.fitted_sqnr = decibels(signal, noise);
-  if (!sqnr.empty()) profile.row_sqnr_min = *std::ranges::min_element(sqnr);
-  if (!fitted.empty()) profile.row_fitted_sqnr_min = *std::ranges::min_element(fitted);
-  profile.row_sqnr_median = median(std::move(sqnr));
-  profile.row_fitted_sqnr_median = median(std::move(fitted));
+  if (it.a.zeros >= extents.columns) profile.rows_a.dead = zero_rows(pair.views.a).size();
+  if (!pair.changed())
+    profile.rows_b.dead = profile.rows_a.dead;
+  else if (it.b.zeros >= extents.columns)
+    profile.rows_b.dead = zero_rows(pair.views.b).size();
+  if (!pair.changed()) return;
+  const uint64_t unchanged = it.diff.equal / extents.columns;  // At most.
+  profile.rows_changed =
+      2 * unchanged <= extents.rows ? extents.rows - unchanged : changed_rows(pair.views, extents);
 }
 
 uint64_t duplicate_rows(const Dense& products) {
@@ -146,6 +159,47 @@ void measure_values(const Row& pair, Profile& profile) {
 
 }  // namespace
 
+RowNoise row_noise(const AlignedPair& views) {
+  RowNoise noise;
+  const Extents extents = extents_of(views.a.shape);
+  if (extents.rows < 2 || extents.rows > kGroupsMax || extents.columns == 0) return noise;
+  const Result<std::vector<GroupSum>> sums = group_sums(views, {extents.columns, extents.rows});
+  if (!sums.ok()) return noise;
+  std::vector<double> sqnr, fitted;
+  double signal = 0, left = 0;
+  for (const GroupSum& row : sums.value()) {
+    if (row.aa > 0 && row.dd > 0) sqnr.push_back(decibels(row.aa, row.dd));
+    const double unexplained = row.aa > 0 && row.bb > 0 ? 1 - row.ab * row.ab / row.aa / row.bb : 0;
+    if (unexplained > 0) fitted.push_back(decibels(1, unexplained));
+    signal += row.aa;
+    left += row.bb > 0 ? row.aa * unexplained : row.aa;
+  }
+  if (signal > 0 && left > 0) noise.fitted = decibels(signal, left);
+  if (!sqnr.empty()) noise.sqnr_min = *std::ranges::min_element(sqnr);
+  if (!fitted.empty()) noise.fitted_min = *std::ranges::min_element(fitted);
+  noise.sqnr_median = median(std::move(sqnr));
+  noise.fitted_median = median(std::move(fitted));
+  return noise;
+}
+
+std::vector<uint64_t> zero_rows(const View& view) {
+  const Extents extents = extents_of(view.shape);
+  std::vector<uint64_t> rows;
+  const Result<Reader> reader = Reader::open(view);
+  if (!reader.ok() || extents.columns == 0) return rows;
+  std::vector<double> values(extents.columns);
+  const uint64_t front = std::min(kFront, extents.columns);
+  for (uint64_t row = 0; row < extents.rows; ++row) {
+    const auto zero = [&](uint64_t from, uint64_t count) {
+      reader.value().values(row * extents.columns + from, count, values.data());
+      return std::all_of(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count),
+                         [](double value) { return value == 0; });
+    };
+    if (zero(0, front) && zero(front, extents.columns - front)) rows.push_back(row);
+  }
+  return rows;
+}
+
 std::vector<uint64_t> zero_columns(const View& view) {
   if (view.shape.size() != 2 || view.shape[0] < 2 || view.shape[1] > kGroupsMax) return {};
   const Result<Reader> reader = Reader::open(view);
@@ -207,16 +261,21 @@ std::vector<Profile> profile_weights(const Study& study) {
   const std::vector<const Row*>& weights = study.weights();
   std::vector<Profile> profiles(weights.size());
   for_each_index(weights.size(), [&](std::size_t i) {
-    measure_rows(weights[i]->views, profiles[i]);
-    if (!profiles[i].fault.empty()) return;
-    if (!is_complex(weights[i]->views.a.dtype) && !is_complex(weights[i]->views.b.dtype)) {
-      profiles[i].rows_a.dead_columns = zero_columns(weights[i]->views.a).size();
-      profiles[i].rows_b.dead_columns = weights[i]->changed()
-                                            ? zero_columns(weights[i]->views.b).size()
-                                            : profiles[i].rows_a.dead_columns;
+    const Row& pair = *weights[i];
+    Profile& profile = profiles[i];
+    if (is_complex(pair.views.a.dtype) || is_complex(pair.views.b.dtype)) {
+      profile.fault = "complex values";
+      return;
     }
-    measure_patches(*weights[i], profiles[i]);
-    measure_values(*weights[i], profiles[i]);
+    measure_rows(pair, profile);
+    if (pair.comparison.a.zeros >= profile.rows)
+      profile.rows_a.dead_columns = zero_columns(pair.views.a).size();
+    if (!pair.changed())
+      profile.rows_b.dead_columns = profile.rows_a.dead_columns;
+    else if (pair.comparison.b.zeros >= profile.rows)
+      profile.rows_b.dead_columns = zero_columns(pair.views.b).size();
+    measure_patches(pair, profile);
+    measure_values(pair, profile);
   });
   return profiles;
 }

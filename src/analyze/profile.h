@@ -1,8 +1,8 @@
 // What the analyses need to know of a pair of weights beyond its comparison, measured once for all
 // of them and kept as a few numbers.
 //
-// Rows are measured exactly, in one pass over both sides. Spectra, distributions and levels come
-// from a sample where the tensor is large.
+// What is said of rows is exact, and costs no pass over both sides: a few values show that a row is
+// not zero. Spectra, distributions and levels come from a sample where the tensor is large.
 
 #pragma once
 
@@ -32,14 +32,8 @@ struct Profile {
   uint64_t rows = 1, columns = 1;
   bool by_row = false;  // Has more than one row, and not too many to hold.
   RowFacts rows_a, rows_b;
-  // Signal over noise of each row in dB, 10 log10(‖a‖² / ‖b − a‖²): the worst and the median of
-  // rows that changed and are not zero; nothing where none is.
-  std::optional<double> row_sqnr_min, row_sqnr_median;
-  // The same once b is scaled to fit a best, each row by itself, for integers without their scale;
-  // the last is that of the tensor as a whole, its rows scaled so.
-  std::optional<double> row_fitted_sqnr_min, row_fitted_sqnr_median, fitted_sqnr;
-  uint64_t rows_changed = 0;
-  bool sampled = false;  // The three below are of a patch.
+  uint64_t rows_changed = 0;  // At least so many, where it is half of them or more.
+  bool sampled = false;       // The three below are of a patch.
   Spectrum spectrum_a, spectrum_b, spectrum_change;
   double directions = 0;  // The whole change has at least so many (directions_of()).
   // The largest distance of the two distributions of values (Kolmogorov–Smirnov), 0 to 1, and how
@@ -52,7 +46,18 @@ struct Profile {
 // Of each of study.weights(), in their order.
 std::vector<Profile> profile_weights(const Study& study);
 
-// Columns of a matrix that are zero all over, ascending.
+// Signal over noise of each row in dB, 10 log10(‖a‖² / ‖b − a‖²), by one pass over both sides.
+struct RowNoise {
+  // The worst and the median of rows that changed and are not zero; nothing where none is.
+  std::optional<double> sqnr_min, sqnr_median;
+  // The same once b is scaled to fit a best, each row by itself, for integers without their scale;
+  // the last is that of the tensor as a whole, its rows scaled so.
+  std::optional<double> fitted_min, fitted_median, fitted;
+};
+RowNoise row_noise(const AlignedPair& views);
+
+// Rows, and columns of a matrix, that are zero all over, ascending.
+std::vector<uint64_t> zero_rows(const View& view);
 std::vector<uint64_t> zero_columns(const View& view);
 
 // The distance of two sets of values; both are sorted here.

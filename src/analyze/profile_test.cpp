@@ -109,7 +109,25 @@ TEST(Profile, MeasuresRowsSpectraAndLevels) {
   EXPECT_EQ(profile.rows_a.duplicates, 0);
   EXPECT_EQ(profile.rows_changed, 2);
   EXPECT_EQ(profile.spectrum_change.rank_holding(0.999999), 2);
-  EXPECT_EQ(*profile.row_sqnr_median, *profile.row_sqnr_median);
+}
+
+// Zeros that fill no row, and rows that are zero only at their front.
+TEST(Profile, CountsRowsByTheirValues) {
+  std::vector<float> before = noise(64 * 40, 3);
+  for (std::size_t row = 0; row < 64; ++row)
+    for (std::size_t i = 0; i < 20; ++i) before[row * 40 + i] = 0;
+  std::vector<float> after = before;
+  for (std::size_t i = 20; i < 40; ++i) after[9 * 40 + i] = 0;
+  for (const std::size_t row : {3U, 30U}) after[row * 40 + 39] += 1;
+  const Model a = Model().add("w", {64, 40}, before), b = Model().add("w", {64, 40}, after);
+  const std::unique_ptr<Compared> all = compared(a, b);
+  const Profile& profile = all->study->profiles().at(0);
+  EXPECT_EQ(profile.rows_a.dead, 0);
+  EXPECT_EQ(profile.rows_b.dead, 1);
+  EXPECT_EQ(profile.rows_changed, 3);
+  EXPECT_EQ(profile.rows_a.dead_columns, 20);
+  EXPECT_EQ(profile.rows_b.dead_columns, 20);
+  EXPECT_EQ(zero_rows(f32_view({64, 40}, after)), std::vector<uint64_t>{9});
 }
 
 }  // namespace

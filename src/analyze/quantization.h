@@ -20,6 +20,7 @@ struct Quantized {
   std::optional<double> sqnr;   // dB; nothing where nothing changed.
   bool fitted = false;          // ...after each row of B was scaled to fit: no scale is stored.
   std::optional<Grid> grid;     // Of the values in B.
+  RowNoise rows;
 };
 
 struct Quantization {

@@ -34,8 +34,8 @@ void add_tensors(const Study& study, const std::vector<Damage>& damages, Answer&
   const double total = total_of(damages);
   const auto add = [&](const Quantized& each, const Damage* damage) {
     const Profile& profile = *each.profile;
-    const Datum worst = each.fitted ? profile.row_fitted_sqnr_min : profile.row_sqnr_min;
-    const Datum middle = each.fitted ? profile.row_fitted_sqnr_median : profile.row_sqnr_median;
+    const Datum worst = each.fitted ? each.rows.fitted_min : each.rows.sqnr_min;
+    const Datum middle = each.fitted ? each.rows.fitted_median : each.rows.sqnr_median;
     const Datum share = damage && total > 0 ? Datum(damage->error / total) : Datum();
     const Datum error = damage ? Datum(std::sqrt(damage->error)) : Datum();
     list.add({each.pair->a.name, each.bits, each.sqnr, share, error, worst, middle, each.scheme,
@@ -51,7 +51,13 @@ void add_tensors(const Study& study, const std::vector<Damage>& damages, Answer&
     if (std::ranges::find(ranked, &each) == ranked.end()) add(each, nullptr);
 }
 
-std::string schemes_of(const std::vector<Quantized>& found) {
+// Whether it was only stored in a type of fewer bits.
+bool is_cast(const Quantized& each) {
+  return !each.grid && is_plain(each.pair->b.dtype) && is_float(each.pair->b.dtype);
+}
+
+std::string schemes_of(const Quantization& all) {
+  const std::vector<Quantized>& found = all.found;
   std::map<std::string, std::size_t> counts;
   for (const Quantized& each : found) ++counts[each.scheme];
   std::vector<std::pair<std::string, std::size_t>> order(counts.begin(), counts.end());
@@ -61,6 +67,9 @@ std::string schemes_of(const std::vector<Quantized>& found) {
   for (std::size_t i = 0; i < std::min(kNamed, order.size()); ++i)
     text += (text.empty() ? "" : "; ") + order[i].first;
   if (order.size() > kNamed) text += fmt::format("; {} more", order.size() - kNamed);
+  if (!all.not_told.empty())
+    text += fmt::format("; unknown of {} {}", all.not_told.size(),
+                        all.not_told.size() == 1 ? "weight" : "weights");
   return text;
 }
 
@@ -172,14 +181,17 @@ void examine(const Study& study, Answer& answer) {
   constexpr std::string_view kUntold =
       "stored scales, or values on a code book that is known: {} changed fit none, as after "
       "fine-tuning or rounding in another basis";
-  if (!all.found.empty())
-    answer.field("scheme", schemes_of(all.found));
-  else if (!all.not_told.empty())
+  // Norms that are stored in 16 bits say nothing of matrices that fit no code book.
+  const bool only_casts = std::ranges::all_of(all.found, is_cast);
+  const bool untold = only_casts && !all.not_told.empty();
+  if (untold)
     answer.unknown("scheme", fmt::format(kUntold, all.not_told.size()));
+  else if (!all.found.empty())
+    answer.field("scheme", schemes_of(all));
   else
     answer.field("scheme", "none");
   answer.field("quantized", all.found.size()).field("not_told", all.not_told.size());
-  if (all.found.empty()) return;
+  if (all.found.empty() || untold) return;
   add_bits(all.found, answer);
   add_damage(study, answer);
   answer.notes.push_back("code books, groups and saturation come from a sample of each tensor");

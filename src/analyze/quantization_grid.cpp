@@ -74,17 +74,24 @@ std::optional<Grid> judge(const Groups& groups, const Precision& precision, cons
   return grid;
 }
 
-// Whether x explains more of each value than y; where both explain about as much, the one of fewer
-// bits.
+// What storing a value so takes, in bits: its own, and its part of the scale (and the offset) that
+// its block shares, in 16 bits each. Those of whole rows hardly count.
+double cost_of(const Grid& grid) {
+  const double shared = grid.book->offset ? 32 : 16;
+  return grid.bits + (grid.block > 0 ? shared / static_cast<double>(grid.block) : 0);
+}
+
+// The same steps with and without an offset: integer zero points leave both.
+bool same_steps(const Grid& x, const Grid& y) {
+  return x.book->levels.empty() && y.book->levels.empty() &&
+         std::abs(x.step - y.step) < 0.05 * y.step;
+}
+
+// Whether x explains more of each value than y, beyond what x itself takes to say. A book of many
+// levels has those of coarser ones among its own: whole numbers up to 15 are values of f8_e4m3.
 bool tells_more(const Grid& x, const Grid& y) {
-  constexpr double kAlike = 0.5;
-  // The same steps with and without an offset: integer zero points leave both.
-  const bool same =
-      x.book->levels.empty() && y.book->levels.empty() && std::abs(x.step - y.step) < 0.05 * y.step;
-  if (same) return x.bits < y.bits;
-  if (std::abs(x.bits_per_value - y.bits_per_value) > kAlike)
-    return x.bits_per_value > y.bits_per_value;
-  return x.bits < y.bits;
+  if (same_steps(x, y)) return x.bits < y.bits;
+  return x.bits_per_value - cost_of(x) > y.bits_per_value - cost_of(y);
 }
 
 // The groups, and the books that they may be on.
@@ -97,7 +104,16 @@ std::optional<Grid> judge(const Question& question, const Precision& precision, 
   std::optional<Grid> best;
   for (const CodeBook* book : question.books) {
     std::optional<Grid> found = judge(question.groups, precision, *book);
-    if (found && (!best || tells_more(*found, *best))) best = std::move(found);
+    if (!found) continue;
+    if (!best) {
+      best = std::move(found);
+      continue;
+    }
+    // What speaks for the steps speaks for both ways to count them.
+    const double evidence =
+        same_steps(*found, *best) ? std::max(found->bits_per_value, best->bits_per_value) : 0;
+    if (tells_more(*found, *best)) best = std::move(found);
+    best->bits_per_value = std::max(best->bits_per_value, evidence);
   }
   if (best) best->share = share, best->block = block;
   return best;
@@ -106,18 +122,31 @@ std::optional<Grid> judge(const Question& question, const Precision& precision, 
 // The best that was found so far, from large groups to small ones.
 class Best {
  public:
-  // A grid that each value speaks for is not looked at more closely. After rounding to 16 bits the
-  // fine steps of 8 bits fit much that is on coarser ones in smaller groups.
-  bool found() const { return grid_ && grid_->bits_per_value >= kStrong; }
+  // A grid of few bits that each value speaks for is not looked at more closely. After rounding to
+  // 16 bits, fine steps fit much that is on coarser ones in smaller groups, and a type of 8 bits
+  // holds the levels of 4 bits whose scales are powers of two.
+  bool found() const {
+    return grid_ && grid_->bits_per_value >= kStrong && grid_->bits <= kFewBits;
+  }
   void add(std::optional<Grid> next) {
-    constexpr double kMore = 1;  // What smaller groups have to explain beyond larger ones.
-    if (next && (!grid_ || next->bits_per_value > grid_->bits_per_value + kMore))
-      grid_ = std::move(next);
+    if (next && (!grid_ || beats(*next, *grid_))) grid_ = std::move(next);
   }
   std::optional<Grid> take() { return std::move(grid_); }
 
  private:
+  // Smaller groups have to explain more of each value. A few of them use fewer of the same levels
+  // than the whole does, but not a quarter of them.
+  static bool beats(const Grid& next, const Grid& than) {
+    constexpr double kMore = 1;
+    constexpr int kQuarter = 2;
+    if (next.bits_per_value > than.bits_per_value + kMore) return true;
+    const double gained = next.bits_per_value - cost_of(next);
+    return next.bits + kQuarter <= than.bits &&
+           gained > than.bits_per_value - cost_of(than) + kMore;
+  }
+
   static constexpr double kStrong = 6;
+  static constexpr int kFewBits = 4;
   std::optional<Grid> grid_;
 };
 

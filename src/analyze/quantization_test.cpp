@@ -28,12 +28,13 @@ std::vector<float> weights(unsigned seed) {
 
 // Values of groups of `size` that lie `apart`, put on the levels nearest to them.
 std::vector<float> on_book(std::vector<float> values, std::size_t size,
-                           const std::vector<double>& levels) {
+                           const std::vector<double>& levels, bool power_of_two = false) {
   for (std::size_t first = 0; first < values.size(); first += size) {
     double largest = 0;
     for (std::size_t i = first; i < first + size; ++i)
       largest = std::max<double>(largest, std::abs(values[i]));
-    const double scale = largest / levels.back();
+    const double exact = largest / levels.back();
+    const double scale = power_of_two ? std::exp2(std::ceil(std::log2(exact))) : exact;
     for (std::size_t i = first; i < first + size; ++i) {
       double best = levels[0];
       for (const double level : levels)
@@ -106,6 +107,7 @@ std::vector<Planted> planted(unsigned seed) {
   all.push_back({"nf4, blocks of 64", on_book(w, 64, levels_of("nf4"))});
   all.push_back({"fp4, blocks of 64", on_book(w, 64, levels_of("fp4"))});
   all.push_back({"f4_e2m1, blocks of 32", on_book(w, 32, levels_of("f4_e2m1"))});
+  all.push_back({"f4_e2m1, blocks of 32", on_book(w, 32, levels_of("f4_e2m1"), true)});
   all.push_back({"f8_e4m3, a scale for each row", on_book(w, kColumns, levels_of("f8_e4m3"))});
   return all;
 }
@@ -182,6 +184,28 @@ TEST(QuantizationAnalysis, DoesNotCallTuningACast) {
   EXPECT_EQ(text_of(answer_to(analyses::quantization_analysis, a, tuned), "scheme"), "unknown");
 }
 
+// edge: matrices that fit no book beside norms that were cast, and values that were only cast
+TEST(QuantizationAnalysis, KeepsCastsApart) {
+  const std::vector<float> w = weights(1),
+                           norm = plus(times(noise(192, 5), 0.1F), std::vector<float>(192, 1.0F));
+  const Model a = Model().add("w", kShape, w).add("norm", {192}, norm);
+  const auto scheme = [&](const Model& b) {
+    return text_of(answer_to(analyses::quantization_analysis, a, b), "scheme");
+  };
+  EXPECT_EQ(scheme(Model()
+                       .add("w", stored_in(DType::f16, plus(w, times(weights(2), 0.1F)), kShape))
+                       .add("norm", stored_in(DType::f16, norm, {192}))),
+            "unknown");
+  EXPECT_EQ(scheme(Model()
+                       .add("w", kShape, values_of(as_bf16(w, kShape)))
+                       .add("norm", {192}, values_of(as_bf16(norm, {192})))),
+            "none");
+  EXPECT_EQ(scheme(Model()
+                       .add("w", kShape, rounded(w, kColumns, 7))
+                       .add("norm", {192}, plus(norm, times(noise(192, 6), 0.01F)))),
+            "int4, a scale for each row");
+}
+
 // unknown: the noise of integers without their scales; the rows are fitted instead
 TEST(QuantizationAnalysis, FitsIntegersWhoseScaleIsElsewhere) {
   const std::vector<float> w = noise(64 * 64, 1);
@@ -226,9 +250,9 @@ TEST(QuantizationAnalysis, MedianAndWorstRowAreWhatTheirNamesSay) {
   const float errors[] = {0.1F, 0.01F, 0.02F, 0.03F, 0.04F};
   for (std::size_t i = 0; i < a.size(); ++i) b[i] *= 1 + errors[i / 64];
   const auto all = compared(Model().add("w", {5, 64}, a), Model().add("w", {5, 64}, b));
-  const Profile& profile = all->study->profiles()[0];
-  EXPECT_NEAR(*profile.row_sqnr_min, 20, 0.1);
-  EXPECT_NEAR(*profile.row_sqnr_median, -20 * std::log10(0.03), 0.1);
+  const RowNoise noise = row_noise(all->rows[0].views);
+  EXPECT_NEAR(*noise.sqnr_min, 20, 0.1);
+  EXPECT_NEAR(*noise.sqnr_median, -20 * std::log10(0.03), 0.1);
 }
 
 // Two layers in 4 bits, one of which has twice the error.

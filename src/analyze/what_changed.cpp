@@ -29,6 +29,7 @@ struct EditKind {
   Edit edit = Edit::none;
   std::map<std::string, uint64_t> details;
   std::vector<const Row*> pairs;
+  uint64_t elements = 0;
   double explained = 0;  // Sum over them.
 };
 
@@ -97,13 +98,16 @@ std::vector<EditKind> kinds_of(const std::vector<EditFound>& edits) {
     EditKind& kind = kinds[each.edit];
     kind.edit = each.edit;
     kind.pairs.push_back(each.pair);
+    kind.elements += each.pair->comparison.diff.compared;
     ++kind.details[each.detail];
     kind.explained += each.explained;
   }
   std::vector<EditKind> order;
   for (auto& [edit, kind] : kinds) order.push_back(std::move(kind));
+  // Of as many tensors, the kind of the larger ones.
   std::ranges::stable_sort(order, std::greater(), [](const EditKind& kind) {
-    return kind.edit == Edit::none ? 0 : kind.pairs.size();
+    return kind.edit == Edit::none ? std::pair<std::size_t, uint64_t>()
+                                   : std::pair(kind.pairs.size(), kind.elements);
   });
   return order;
 }

@@ -49,8 +49,8 @@ class Prediction {
     std::erase_if(input_.free_b, [&](std::size_t b) { return !free_b_.contains(b); });
     if (copies_ > 0)
       matching_.notes.push_back(fmt::format(
-          "{} {} of B the values that another layer has, too: paired by number, not by value",
-          human_count(copies_), copies_ == 1 ? "tensor has" : "tensors have"));
+          "{} {} the values that another layer has, too: paired by number, not by value",
+          human_count(copies_), copies_ == 1 ? "tensor of B has" : "tensors of B have"));
   }
 
  private:
@@ -101,35 +101,51 @@ class Prediction {
 
   std::optional<std::size_t> partner_in(const Parsed& a, const std::string& pattern,
                                         const Members& members) {
+    if (const std::optional<std::size_t> b = by_rank(a, pattern, members)) return b;
     const ByNumbers& there = all_b_.at(pattern);
     Numbers numbers(members[0].b.size());
+    std::set<std::size_t> used;  // Numbers of A.
     for (std::size_t slot = 0; slot < numbers.size(); ++slot) {
-      const std::optional<uint64_t> number = number_in(a, pattern, members, slot);
-      if (!number) return by_rank(a, pattern, members);
+      const std::optional<uint64_t> number = number_in(a, pattern, members, slot, used);
+      if (!number) return std::nullopt;
       numbers[slot] = *number;
     }
+    // What no number of B depends on is part of the kind: "w1" and "w2".
+    for (std::size_t slot = 0; slot < a.numbers.size(); ++slot)
+      if (!used.contains(slot) && std::ranges::none_of(members, [&](const Member& member) {
+            return member.a[slot] == a.numbers[slot];
+          }))
+        return std::nullopt;
     const auto found = there.find(numbers);
     return found == there.end() ? std::nullopt : std::optional(found->second);
   }
 
   // By the map from the number of A that most pairs of this kind follow.
   std::optional<uint64_t> number_in(const Parsed& a, const std::string& pattern,
-                                    const Members& members, std::size_t slot_b) {
-    std::optional<uint64_t> best;
-    std::size_t most = members.size() / 2;
+                                    const Members& members, std::size_t slot_b,
+                                    std::set<std::size_t>& used) {
+    std::optional<std::size_t> best;
+    std::size_t most = 0;
     for (std::size_t slot = 0; slot < a.numbers.size(); ++slot) {
-      const Counting::Map* map = counting_.of({path_to(a.pattern, slot), path_to(pattern, slot_b)});
+      const Counting::Paths paths{path_to(a.pattern, slot), path_to(pattern, slot_b)};
+      const Counting::Map* map = counting_.of(paths);
       if (!map || map->size() < 2 || !map->contains(a.numbers[slot])) continue;
       const auto agreeing =
           static_cast<std::size_t>(std::ranges::count_if(members, [&](const Member& member) {
             const auto at = map->find(member.a[slot]);
             return at != map->end() && at->second == member.b[slot_b];
           }));
-      if (agreeing <= most) continue;
+      const bool follows =
+          2 * agreeing > members.size() || counting_.is_sure(paths, *map, members.size(), agreeing);
+      if (agreeing <= most || !follows) continue;
       most = agreeing;
-      best = map->at(a.numbers[slot]);
+      best = slot;
     }
-    if (best) return best;
+    if (best) {
+      used.insert(*best);
+      return counting_.of({path_to(a.pattern, *best), path_to(pattern, slot_b)})
+          ->at(a.numbers[*best]);
+    }
     const uint64_t first = members[0].b[slot_b];
     const bool constant = std::ranges::all_of(
         members, [&](const Member& member) { return member.b[slot_b] == first; });
@@ -147,7 +163,8 @@ class Prediction {
     const auto in_rank = std::ranges::count_if(members, [&](const Member& member) {
       return rank(here, member.a) == rank(there, member.b);
     });
-    if (2 * static_cast<std::size_t>(in_rank) <= members.size()) return std::nullopt;
+    const auto follow = static_cast<std::size_t>(in_rank);
+    if (2 * follow <= members.size() || follow + 1 < members.size()) return std::nullopt;
     return std::next(there.begin(), rank(here, a.numbers))->second;
   }
 

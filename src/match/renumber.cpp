@@ -195,7 +195,8 @@ class Renumber {
     if (layers_a == layers_b || std::ranges::none_of(layers_a, is_shared)) return;
     LayerPairing pairing = pair_layers({a_.catalog, placed_a}, {b_.catalog, placed_b},
                                        {.noun = "layer", .values_only = true});
-    if (2 * pairing.a_of_b.size() < layers_b.size()) return;
+    // One layer alone may hold what another one should.
+    if (pairing.a_of_b.size() < 2 || 2 * pairing.a_of_b.size() < layers_b.size()) return;
     const auto distance = [](const auto& pair) { return pair.first - pair.second; };
     const int64_t first = distance(*pairing.a_of_b.begin());
     if (first == 0 || std::ranges::any_of(pairing.a_of_b, [&](const auto& pair) {

@@ -7,6 +7,7 @@
 #include "align/view.h"
 #include "align/whole.h"
 #include "convert/function.h"
+#include "convert/merged_kernel.h"
 #include "tensor/shape.h"
 
 namespace tensordiff {
@@ -55,14 +56,16 @@ std::vector<Plan> axis_plans(const Shape& a, const Shape& b) {
       const bool of_b = plan.size() == 1 && plan[0].op == Op::permute && plan[0].side == 'b';
       if (!of_b || a.size() != b.size()) plans.push_back(std::move(plan));
     }
-  for (Plan& plan : axis_orders(a, b))
+  std::vector<Plan> more = axis_orders(a, b);
+  for (Plan& plan : merged_kernel_plans(a, b)) more.push_back(std::move(plan));
+  for (Plan& plan : more)
     if (std::ranges::find(plans, plan) == plans.end()) plans.push_back(std::move(plan));
   if (a.size() == b.size() || without_units(a) != without_units(b)) return plans;
   // Alignment never turns a square matrix: [64, 1, 64] against [64, 64]. A converter may.
   for (const Plan& order : axis_orders(without_units(a), without_units(b))) {
     Plan plan = drop_units('a', a);
-    for (const Plan& more : {drop_units('b', b), order})
-      plan.insert(plan.end(), more.begin(), more.end());
+    for (const Plan& rest : {drop_units('b', b), order})
+      plan.insert(plan.end(), rest.begin(), rest.end());
     plans.push_back(std::move(plan));
   }
   return plans;

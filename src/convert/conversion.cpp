@@ -273,7 +273,11 @@ class Voting {
 
   // Whether a second pair of the model does the same. What one pair alone does is no convention.
   bool is_supported(const Kind& kind, const Members& members, const Form& form) const {
-    if (form.rows.order != RowOrder::as_is && count_in(all_rows_, form.rows) < 2) return false;
+    // Of two layers of which one has its rows in order, the other was converted: nobody reorders
+    // rows by a slip.
+    if (form.rows.order != RowOrder::as_is && count_in(all_rows_, form.rows) < 2 &&
+        members.pairs.size() != 2)
+      return false;
     // An exponential is nobody's slip: one pair is enough where mistakes hide it in the others.
     const bool is_slip =
         form.function != Function::negative_exp && form.function != Function::log_negated;

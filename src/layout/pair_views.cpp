@@ -115,6 +115,14 @@ AlignedPair from_the_first(AlignedPair pair, const Operand& a, const Operand& b)
   return shifted ? carry_out(plan, a.shards[0], b.shards[0]) : pair;
 }
 
+// How many rows of the larger side stand before those that the other has, and nothing before 1.
+std::optional<uint64_t> first_of(const AlignedPair& pair) {
+  for (const Step& step : pair.steps)
+    if (step.op == Op::select && step.argument[0] == 0 && step.argument[1] > 0)
+      return step.argument[1];
+  return std::nullopt;
+}
+
 // Models that come from fairseq (RoBERTa, BART, OPT) count positions from 2, behind the index of
 // padding; other formats leave out the rows in front.
 constexpr uint64_t kPositionsReserved = 2;
@@ -170,6 +178,18 @@ PairOperands operands_of(const Sides& sides, const Pair& which) {
     operands.b.shards = std::move(views.b);
   }
   return operands;
+}
+
+std::optional<Shifted> shifted_rows(const Sides& sides, const Pair& which) {
+  const Tensor &a = sides.a.tensors[which.a], &b = sides.b.tensors[which.b];
+  if (!sides.conversion || which.section_a || which.section_b || a.elements() == b.elements())
+    return std::nullopt;
+  const PairOperands operands = operands_of(sides, which);
+  const Result<AlignedPair> pair = align(operands.a, operands.b, sides.options.align);
+  if (!pair.ok() || leaves_out_reserved(sides, which, pair.value())) return std::nullopt;
+  const std::optional<uint64_t> rows = first_of(pair.value());
+  if (!rows) return std::nullopt;
+  return Shifted{a.elements() > b.elements() ? 'a' : 'b', *rows};
 }
 
 std::shared_ptr<const Conversion> conversion_of(const Sides& sides) {

@@ -47,6 +47,13 @@ Sides sides_of(const Catalog& a, const Catalog& b, const Matching& matching, Lay
 // How the pairs of two checkpoints were converted; nothing for dumps, or where nothing may be read.
 std::shared_ptr<const Conversion> conversion_of(const Sides& sides);
 
+// Rows that one side has before all those of the other: a table that was padded in front.
+struct Shifted {
+  char side = 'a';
+  uint64_t rows = 0;
+};
+std::optional<Shifted> shifted_rows(const Sides& sides, const Pair& which);
+
 // `which` is a pair of the sides' matching.
 Result<AlignedPair> aligned_views(const Sides& sides, const Pair& which);
 

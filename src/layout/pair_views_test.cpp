@@ -141,5 +141,24 @@ TEST(AlignedViews, LeaveOutRowsInFrontOfPositionsOnly) {
   EXPECT_FALSE(hold_same("model.embed_tokens.weight", 2));
 }
 
+TEST(AlignedViews, CountTheRowsThatATableWasPaddedWithInFront) {
+  const View table = noise_view({32, 8}, 1);
+  Catalog a, b;
+  a.tensors.push_back({"embed.weight", stored_as(narrowed(table, 0, 3, 29), {29, 8}), ""});
+  b.tensors.push_back({"embed.weight", table, ""});
+  Matching matching;
+  matching.pairs.emplace_back();
+  Sides sides = sides_of(a, b, matching, {});
+  EXPECT_FALSE(shifted_rows(sides, matching.pairs[0]));  // No two checkpoints.
+  const Conversion conversion;
+  sides.conversion = &conversion;
+  const std::optional<Shifted> shifted = shifted_rows(sides, matching.pairs[0]);
+  ASSERT_TRUE(shifted);
+  EXPECT_EQ(shifted->side, 'b');
+  EXPECT_EQ(shifted->rows, 3U);
+  a.tensors[0].view = stored_as(narrowed(table, 0, 0, 29), {29, 8});
+  EXPECT_FALSE(shifted_rows(sides, matching.pairs[0]));
+}
+
 }  // namespace
 }  // namespace tensordiff

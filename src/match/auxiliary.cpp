@@ -74,8 +74,11 @@ std::string_view kind_by_name(std::string_view name) {
   for (const Row& row : kRows) {
     const std::size_t count =
         row.where == Where::last ? std::min<std::size_t>(1, parts.size()) : parts.size();
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < count; ++i) {
+      // T5X keeps the weights beside the state: "optimizer/target/encoder".
+      if (i > 0 && parts[i] == "optimizer" && parts[i - 1] == "target") continue;
       if (has_word(row.words, parts[i])) return row.kind;
+    }
   }
   return {};
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <optional>
@@ -10,37 +9,10 @@
 #include <unordered_set>
 
 #include "base/text.h"
-#include "naming/numbered_name.h"
+#include "match/counting.h"
 
 namespace tensordiff {
 namespace {
-
-// A reversal of two numbers is an exchange; from three on it is a way of counting.
-constexpr std::size_t kReversedMin = 3;
-// Pairs of other kinds to one of a kind before they outvote it, and the share of them that agrees:
-// two kinds, of which a mistake in a third of the layers of one leaves five sixths.
-constexpr std::size_t kOthersMin = 2;
-constexpr double kOthersAgree = 0.8;
-
-using Numbers = std::vector<uint64_t>;
-
-struct Parsed {
-  std::string pattern;
-  Numbers numbers;
-
-  auto operator<=>(const Parsed&) const = default;
-};
-
-Parsed parse(const std::string& name) {
-  NumberedName numbered = numbered_name(name);
-  Parsed parsed{std::move(numbered.pattern), {}};
-  for (const std::string& digits : numbered.numbers) {
-    uint64_t number = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    parsed.numbers.push_back(number);
-  }
-  return parsed;
-}
 
 bool is_by_value(const Pair& pair) {
   return (pair.matched_by == &matchers::value || pair.matched_by == &matchers::fused_value) &&
@@ -54,89 +26,6 @@ struct SlotMap {
   std::map<uint64_t, uint64_t> map;
   std::size_t agreeing = 0;
   bool reversed = false;
-};
-
-struct Member {
-  std::size_t pair;
-  Numbers a, b;
-};
-
-// A path up to and with its number in this place: "decoder.up_blocks.#".
-std::string path_to(const std::string& pattern, std::size_t slot) {
-  std::size_t at = 0;
-  for (std::size_t i = 0; i <= slot && at != std::string::npos; ++i)
-    at = pattern.find('#', i == 0 ? 0 : at + 1);
-  return at == std::string::npos ? pattern : pattern.substr(0, at + 1);
-}
-
-// How the numbers of blocks are counted, as all tensors inside of them show together. A kind that
-// only some blocks have (a shortcut, an upsampler) would not show it alone.
-class Counting {
- public:
-  using Paths = std::pair<std::string, std::string>;  // Up to the number, in A and B.
-  using Map = std::map<uint64_t, uint64_t>;
-
-  void add(const std::string& a, const std::string& b, const Member& member) {
-    for (std::size_t i = 0; i < member.a.size(); ++i)
-      for (std::size_t j = 0; j < member.b.size(); ++j)
-        ++votes_[{path_to(a, i), path_to(b, j)}][member.a[i]][member.b[j]];
-  }
-
-  // The map that most tensors of each block follow, where it runs one way through all blocks.
-  const Map* of(const Paths& paths) {
-    const auto [found, fresh] = maps_.try_emplace(paths);
-    if (fresh) found->second = most(votes_.at(paths));
-    return found->second.empty() ? nullptr : &found->second;
-  }
-
-  // Whether every pair with these paths does, as far as the map goes.
-  bool all_follow(const Paths& paths, const Map& map) const {
-    return std::ranges::all_of(votes_.at(paths), [&](const auto& vote) {
-      const auto found = map.find(vote.first);
-      return found == map.end() ||
-             (vote.second.size() == 1 && vote.second.begin()->first == found->second);
-    });
-  }
-
-  // Whether nearly all pairs of other kinds follow the map of these paths, whatever this one does.
-  bool is_sure(const Paths& paths, const Map& map, std::size_t own,
-               std::size_t own_agreeing) const {
-    std::size_t all = 0, agreeing = 0;
-    for (const auto& [from, targets] : votes_.at(paths))
-      for (const auto& [to, count] : targets) {
-        all += count;
-        if (map.at(from) == to) agreeing += count;
-      }
-    const auto others = static_cast<double>(all - own);
-    return all - own >= kOthersMin * own &&
-           static_cast<double>(agreeing - own_agreeing) >= kOthersAgree * others;
-  }
-
- private:
-  using Votes = std::map<uint64_t, std::map<uint64_t, std::size_t>>;
-
-  static Map most(const Votes& votes) {
-    Map map;
-    for (const auto& [from, targets] : votes) {
-      std::size_t all = 0;
-      for (const auto& [to, count] : targets) all += count;
-      const auto best =
-          std::ranges::max_element(targets, {}, [](const auto& target) { return target.second; });
-      if (2 * best->second <= all) return {};
-      map[from] = best->first;
-    }
-    const auto falls = [&](const auto& wrong) {
-      return std::adjacent_find(map.begin(), map.end(), [&](const auto& x, const auto& y) {
-               return !wrong(x.second, y.second);
-             }) == map.end();
-    };
-    const bool rising = falls(std::less<>());
-    const bool falling = map.size() >= kReversedMin && falls(std::greater<>());
-    return rising || falling ? map : Map();
-  }
-
-  std::map<Paths, Votes> votes_;
-  std::map<Paths, Map> maps_;
 };
 
 std::map<uint64_t, uint64_t> bijection(const std::set<uint64_t>& from, const std::set<uint64_t>& to,
@@ -244,16 +133,17 @@ class Exchange {
     }
     for (const auto& [kind, members] : groups_)
       for (const Member& member : members) counting_.add(kind[0], kind[1], member);
+    for (const Tensor& tensor : input.b.tensors) elements_b_.push_back(tensor.elements());
     for (std::size_t b = 0; b < names_b_.size(); ++b) by_name_.emplace(parse(names_b_[b]), b);
   }
 
   void run() {
     for (const auto& [kind, members] : groups_) repair(kind, members);
     if (changed_ > 0)
-      matching_.notes.push_back(fmt::format(
-          "{} {} the values of another layer than {}: paired by number, not by value",
-          human_count(changed_), changed_ == 1 ? "tensor holds" : "tensors hold",
-          changed_ == 1 ? "its number says" : "their numbers say"));
+      matching_.notes.push_back(
+          fmt::format("{} {} the values of another layer than {}: paired by number, not by value",
+                      human_count(changed_), changed_ == 1 ? "tensor holds" : "tensors hold",
+                      changed_ == 1 ? "its number says" : "their numbers say"));
   }
 
  private:
@@ -269,7 +159,10 @@ class Exchange {
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (expected[i] == members[i].b) continue;
       const auto found = by_name_.find({kind[1], expected[i]});
-      if (found != by_name_.end()) moves[members[i].pair] = found->second;
+      if (found == by_name_.end()) continue;
+      // Numbers of the parts of a block ("conv1") count no blocks where sizes differ.
+      if (elements_b_[found->second] != elements_b_[matching_.pairs[members[i].pair].b]) return;
+      moves[members[i].pair] = found->second;
     }
     if (!is_closed(moves)) return;
     for (const auto& [pair, b] : moves) matching_.pairs[pair].b = b;
@@ -307,6 +200,7 @@ class Exchange {
 
   Matching& matching_;
   std::vector<std::string> names_b_;
+  std::vector<uint64_t> elements_b_;
   std::map<KindKey, std::vector<Member>> groups_;
   Counting counting_;
   std::map<Parsed, std::size_t> by_name_;

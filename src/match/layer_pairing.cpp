@@ -197,7 +197,7 @@ LayerPairing pair_layers(const PlacedIn& a, const PlacedIn& b, const LayerSearch
     pair_by_votes(votes, progress);
   }
   pair_by_distance(progress);
-  pair_by_order(progress);
+  if (!search.values_only) pair_by_order(progress);
 
   LayerPairing pairing{{}, notes_on(progress.pairs, search.noun)};
   for (const auto& [layer, pair] : progress.pairs) pairing.a_of_b.emplace(layer, pair.a);

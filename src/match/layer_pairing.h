@@ -33,6 +33,7 @@ struct PlacedIn {
 struct LayerSearch {
   std::string_view noun = "layer";  // What the numbers count, for the notes.
   bool read_values = true;
+  bool values_only = false;  // Nothing in order where values do not tell.
 };
 
 // Pairs the layers whose sampled values agree best. Where values cannot tell, those that keep the

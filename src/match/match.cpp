@@ -15,6 +15,7 @@
 #include "match/matcher.h"
 #include "match/name_map.h"
 #include "match/nearest.h"
+#include "match/predicted.h"
 #include "match/renumber.h"
 #include "naming/naming.h"
 
@@ -148,6 +149,8 @@ std::vector<Leftover> leftovers(const Catalog& catalog, const std::vector<std::s
 bool is_by_hand(const Matcher* matcher) {
   return matcher == &matchers::manual || matcher == &matchers::exec;
 }
+// A copy stands for another tensor only where nothing else belongs to it: that one is asked last.
+bool is_of_copies(const Matcher* matcher) { return matcher == &matchers::copy; }
 bool is_by_name(const Matcher* matcher) {
   return matcher == &matchers::exact || matcher == &matchers::prefix;
 }
@@ -196,6 +199,14 @@ class Chain {
   Taken taken_a_, taken_b_;
   Matching& matching_;
 };
+
+// What the pairs of two checkpoints together say of each of them, and of those without a partner.
+void mend_weights(const std::vector<const Matcher*>& chain, MatchInput& input, Matching& matching) {
+  pair_by_numbers(input, matching);
+  pair_by_prediction(input, matching);
+  pair_by_name_map(input, matching);
+  if (std::ranges::find(chain, &matchers::shape) != chain.end()) pair_last(input, matching);
+}
 
 }  // namespace
 
@@ -261,10 +272,10 @@ Result<Matching> match(const Catalog& a, const Catalog& b, const MatchOptions& o
   };
   TRY(run([](const Matcher* each) { return is_by_hand(each); }));
   std::vector<std::size_t> aside_a = aside(a, input.free_a), aside_b = aside(b, input.free_b);
-  TRY(run([](const Matcher* each) { return !is_by_hand(each); }));
+  TRY(run([](const Matcher* each) { return !is_by_hand(each) && !is_of_copies(each); }));
   if (weights) {
-    pair_by_numbers(input, matching);
-    pair_by_name_map(input, matching);
+    mend_weights(chain, input, matching);
+    TRY(run(is_of_copies));
   } else if (std::ranges::find(chain, &matchers::value) != chain.end())
     uncross(input, matching);
   input.free_a.swap(aside_a);

@@ -9,10 +9,13 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <numeric>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/text.h"
+#include "match/checkpoint.h"
 #include "match/layer_pairing.h"
 #include "naming/naming.h"
 
@@ -142,6 +145,7 @@ class Renumber {
       : a_(side_of(a)), b_(side_of(b)), options_(options) {}
 
   Renumbering run() {
+    if (options_.read_values && are_checkpoints(a_.catalog, b_.catalog)) shift_counted_on();
     const std::unordered_set<std::string_view> names_a(a_.names.begin(), a_.names.end());
     const std::unordered_set<std::string_view> names_b(b_.names.begin(), b_.names.end());
     const std::vector<std::size_t> own_a = missing(a_.names, names_b);
@@ -173,6 +177,50 @@ class Renumber {
     for (std::size_t i = 0; i < side.names.size(); ++i)
       if (other.contains(side.names[i]) && layer_in(side.names[i], side.places[i])) return true;
     return false;
+  }
+
+  // Checkpoints of which one counts its layers from another number on, so that some numbers are on
+  // both sides and mean two layers: where all values say so, by one distance.
+  void shift_counted_on() {
+    const Counts counts_a = all_counts(a_), counts_b = all_counts(b_);
+    std::vector<Placed> placed_a, placed_b;
+    for (const auto& [what, tensors] : counts_a) {
+      const auto found = counts_b.find(what);
+      if (found == counts_b.end()) continue;
+      place(what, tensors, placed_a);
+      place(what, found->second, placed_b);
+    }
+    const std::set<int64_t> layers_a = layers_of(placed_a), layers_b = layers_of(placed_b);
+    const auto is_shared = [&](int64_t layer) { return layers_b.contains(layer); };
+    if (layers_a == layers_b || std::ranges::none_of(layers_a, is_shared)) return;
+    LayerPairing pairing = pair_layers({a_.catalog, placed_a}, {b_.catalog, placed_b},
+                                       {.noun = "layer", .values_only = true});
+    // One layer alone may hold what another one should.
+    if (pairing.a_of_b.size() < 2 || 2 * pairing.a_of_b.size() < layers_b.size()) return;
+    const auto distance = [](const auto& pair) { return pair.first - pair.second; };
+    const int64_t first = distance(*pairing.a_of_b.begin());
+    if (first == 0 || std::ranges::any_of(pairing.a_of_b, [&](const auto& pair) {
+          return distance(pair) != first;
+        }))
+      return;
+    rename_layers(pairing, counts_b);
+    add_notes(pairing);
+  }
+
+  // Of all tensors; none where a name is not enough to tell what is counted.
+  static Counts all_counts(Side& side) {
+    std::vector<std::size_t> all(side.names.size());
+    std::iota(all.begin(), all.end(), 0);
+    Counts counts = side.counts(layer_in, all);
+    std::size_t placed = 0;
+    for (const auto& [what, tensors] : counts) placed += tensors.size();
+    return placed == side.found.size() ? counts : Counts();
+  }
+
+  static std::set<int64_t> layers_of(const std::vector<Placed>& placed) {
+    std::set<int64_t> layers;
+    for (const Placed& each : placed) layers.insert(each.layer);
+    return layers;
   }
 
   void shift_layers(const std::vector<std::size_t>& own_a, const std::vector<std::size_t>& own_b) {
@@ -210,12 +258,16 @@ class Renumber {
              const std::vector<Placed>& placed_b, const Counts& moved) {
     LayerPairing pairing =
         pair_layers({a_.catalog, placed_a}, {b_.catalog, placed_b}, {noun, options_.read_values});
+    rename_layers(pairing, moved);
+    add_notes(pairing);
+  }
+
+  void rename_layers(const LayerPairing& pairing, const Counts& moved) {
     for (const auto& [what, tensors] : moved)
       for (const auto& [number, tensor] : tensors)
         if (const auto to = pairing.a_of_b.find(number); to != pairing.a_of_b.end())
           b_.rename(tensor,
                     with_number(b_.names[tensor], b_.found.at(tensor), std::to_string(to->second)));
-    add_notes(pairing);
   }
 
   // One side has "0_query", the other "0_query_0", "0_query_1" and so on.

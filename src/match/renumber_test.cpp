@@ -1,5 +1,7 @@
 #include "match/renumber.h"
 
+#include <fmt/format.h>
+
 #include "match/test_catalogs.h"
 
 namespace tensordiff {
@@ -42,6 +44,34 @@ TEST(Renumber, LeavesLayersThatOverlapAlone) {
              {{"net.4.foo", kShape, 2}, {"net.9.foo", kShape, 9}});
   EXPECT_EQ(found.pairs, Names{"net.4.foo=net.4.foo"});
   EXPECT_EQ(found.notes, Names{});
+}
+
+// Layers `first_a` to `first_a` + 2 of A, and as many of B from `first_b` on; `shift` says which
+// layer of A the values of a layer of B are those of.
+Found shifted(unsigned first_a, unsigned first_b, unsigned shift) {
+  std::vector<Named> a, b;
+  for (unsigned i = 0; i < 3; ++i) {
+    a.push_back({fmt::format("model.layers.{}.mlp.up_proj.weight", first_a + i), kShape, i});
+    b.push_back({fmt::format("model.layers.{}.mlp.up_proj.weight", first_b + i), kShape,
+                 first_b + i - shift});
+  }
+  return paired(a, b);
+}
+
+TEST(Renumber, FollowsValuesWhereACheckpointCountsFromElsewhereOn) {
+  const Found found = shifted(0, 1, 1);
+  EXPECT_EQ(found.pairs,
+            (Names{"model.layers.0.mlp.up_proj.weight=model.layers.1.mlp.up_proj.weight",
+                   "model.layers.1.mlp.up_proj.weight=model.layers.2.mlp.up_proj.weight",
+                   "model.layers.2.mlp.up_proj.weight=model.layers.3.mlp.up_proj.weight"}));
+  EXPECT_EQ(found.notes, Names{"layers 1 to 3 of B are compared with layers 0 to 2 of A: their "
+                               "values agree best"});
+}
+
+TEST(Renumber, KeepsNumbersWhereValuesDo) {
+  const Found found = shifted(0, 1, 0);
+  ASSERT_EQ(found.pairs.size(), 2U);
+  EXPECT_EQ(found.pairs[0], "model.layers.1.mlp.up_proj.weight=model.layers.1.mlp.up_proj.weight");
 }
 
 TEST(Renumber, FollowsFusedAndOtherPartsOfALayer) {

@@ -123,8 +123,13 @@ void report_conversion(const Sides& sides, Report& report) {
   std::vector<std::optional<double>> errors;
   for (const PairRow& row : report.pairs) errors.push_back(row.comparison.diff.rel_l2);
   const auto operands = [&](const Pair& pair) { return operands_of(sides, pair); };
-  for (Finding& finding :
-       explain_exceptions(*sides.conversion, sides.matching.pairs, operands, errors)) {
+  std::vector<Finding> findings =
+      explain_exceptions(*sides.conversion, sides.matching.pairs, operands, errors);
+  for (std::size_t i = 0; i < report.pairs.size(); ++i)
+    if (report.pairs[i].comparison.status == Status::different)
+      if (const auto shifted = shifted_rows(sides, sides.matching.pairs[i]))
+        findings.push_back(shift_finding(i, shifted->side, shifted->rows, errors[i]));
+  for (Finding& finding : findings) {
     std::erase_if(report.findings, [&](const Finding& it) { return it.pair == finding.pair; });
     report.findings.push_back(std::move(finding));
   }

@@ -68,4 +68,21 @@ std::vector<Finding> explain_exceptions(const Conversion& conversion,
   return findings;
 }
 
+Finding shift_finding(std::size_t pair, char side, uint64_t rows, std::optional<double> error) {
+  const char other = side == 'a' ? 'B' : 'A', own = side == 'a' ? 'A' : 'B';
+  Finding finding;
+  finding.code = "shifted_rows";
+  finding.pair = pair;
+  finding.confidence = hypotheses::confidence_of(finding, hypotheses::Basis::conversion);
+  finding.explanation =
+      rows == 1 ? fmt::format("{} has 1 row before those of {}: each index means the next row", own,
+                              other)
+                : fmt::format("{} has {} rows before those of {}: padding belongs at the end", own,
+                              rows, other);
+  finding.parameters = {{"rows", static_cast<double>(rows)}};
+  finding.residual_before = error.value_or(1);
+  finding.residual_after = 0;
+  return finding;
+}
+
 }  // namespace tensordiff

@@ -17,4 +17,7 @@ std::vector<Finding> explain_exceptions(const Conversion& conversion,
                                         const std::vector<Pair>& pairs, const OperandsOf& operands,
                                         std::span<const std::optional<double>> errors);
 
+// A table of which one side has so many rows before all those of the other.
+Finding shift_finding(std::size_t pair, char side, uint64_t rows, std::optional<double> error);
+
 }  // namespace tensordiff

@@ -43,5 +43,14 @@ TEST(Exceptions, SayNothingThatExplainsNothing) {
   EXPECT_TRUE(explain(turned(), Form(), noise_view({8, 8}, 1), noise_view({8, 8}, 2)).empty());
 }
 
+TEST(Exceptions, TellOfATableThatWasPaddedInFront) {
+  const Finding finding = shift_finding(3, 'b', 61, 1.4);
+  EXPECT_EQ(finding.code, "shifted_rows");
+  EXPECT_EQ(finding.pair, 3U);
+  EXPECT_EQ(finding.explanation, "B has 61 rows before those of A: padding belongs at the end");
+  EXPECT_EQ(shift_finding(0, 'a', 1, 1).explanation,
+            "A has 1 row before those of B: each index means the next row");
+}
+
 }  // namespace
 }  // namespace tensordiff

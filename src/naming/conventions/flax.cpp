@@ -47,7 +47,7 @@ constinit const Convention conventions::flax = {
     .in_layer = kInLayer,
     .outside = kOutside,
     .layer_words = "layers encoderblock decoderblock",
-    .wrappers = "params target transformer",
+    .wrappers = "params optimizer target transformer",
 };
 
 }  // namespace tensordiff

@@ -6,6 +6,9 @@ namespace tensordiff::limits {
 
 // Unit roundoffs above it are those of narrow types: between float32 (6e-8) and TF32 (5e-4).
 inline constexpr double kNarrow = 1e-6;
+// exp(−kStandIn) is 0 in every type, whatever is added: such numbers stand for infinity, as in
+// masks and as the first maximum of a scan.
+inline constexpr double kStandIn = 0x1p60;
 // Unit roundoffs that computing a step again may leave: those of an output, of what went into it
 // and of what is not dumped between them, each a few.
 inline constexpr double kReplayed = 16;

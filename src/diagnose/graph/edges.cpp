@@ -182,12 +182,12 @@ class Edges {
     return tree_[module].number && tree_[module].stem.empty() ? tree_[module].parent : module;
   }
 
-  // Whether roles may be believed: between the source and the step there is no other norm, and
-  // nothing unknown, but for what is in the same branch of the block as the step.
+  // Whether roles may be believed: all that the step reads is there, and between that and the step
+  // there is no other norm, and nothing unknown, but for what is in the same branch of the block as
+  // the step.
   bool has_sources(std::size_t index) const {
     std::vector<std::size_t> in;
-    add_sources(index, in);
-    if (in.empty()) return false;
+    if (!add_sources(index, in) || in.empty()) return false;
     const std::size_t parent = tree_[tree_.module_of(index)].parent;
     const bool of_one_branch = parent != Module::kRoot && !tree_[parent].repeated;
     for (std::size_t i = std::ranges::max(in) + 1; i < index; ++i) {
@@ -198,9 +198,12 @@ class Edges {
     return true;
   }
 
-  void add_sources(std::size_t index, std::vector<std::size_t>& in) const {
+  // Says whether there is one of each that a step of its role reads.
+  bool add_sources(std::size_t index, std::vector<std::size_t>& in) const {
     const Site& site = sites_[index];
+    bool all = true;
     for (const std::vector<Role>& alternatives : sources_of(site.role)) {
+      const std::size_t had = in.size();
       for (const Role role : alternatives) {
         const std::size_t before = in.size();
         if (const auto known = by_role_.find({site.block, role}); known != by_role_.end())
@@ -211,7 +214,9 @@ class Edges {
         if (role == Role::branch_norm) add_last_output(index, in);
         break;
       }
+      all = all && in.size() > had;
     }
+    return all;
   }
 
   // What stands behind a source and holds the same in A is read in its place, as dropout at rest.

@@ -93,5 +93,21 @@ TEST(Edges, AttentionOnlyCarriesAnotherTable) {
   for (const Divergence& next : insight.next) EXPECT_EQ(held[next.pair].name, "model.rotary_emb.1");
 }
 
+// Its values are known by name; what it weighs them with has a name of its own.
+TEST(Edges, AttentionReadsWhatHasNoKnownName) {
+  const std::vector<std::string> inputs =
+      inputs_of_last({same("blocks.0.norm1", 1), other("blocks.0.attn.weigh", 2),
+                      same("blocks.0.attn.v", 3), other("blocks.0.attn.proj", 4)});
+  EXPECT_EQ(std::ranges::count(inputs, "blocks.0.attn.weigh"), 1);
+  EXPECT_EQ(std::ranges::count(inputs, "blocks.0.attn.v"), 1);
+}
+
+// A Sequential: a convolution reads the activation in front of it, which contains nothing.
+TEST(Edges, AListMayHoldLeavesAndContainers) {
+  const std::vector<std::string> inputs =
+      inputs_of_last({same("net.0.conv", 1), other("net.1", 2), other("net.2.conv", 3)});
+  EXPECT_EQ(std::ranges::count(inputs, "net.1"), 1);
+}
+
 }  // namespace
 }  // namespace tensordiff

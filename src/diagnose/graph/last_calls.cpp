@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "diagnose/graph/edges.h"
 #include "diagnose/graph/module_tree.h"
@@ -153,6 +155,31 @@ std::optional<std::size_t> function_of(const ModuleTree& tree, std::size_t site,
   return found;
 }
 
+// The sites of each kind: what the blocks of a model have each.
+using Kinds = std::map<std::string, std::vector<std::size_t>>;
+
+// The step of a later block that a site is a function of, where all blocks call one module: it is
+// named in the first of them alone, and holds what it gave in the last.
+std::optional<std::size_t> shared_function_of(const ModuleTree& tree,
+                                              const std::vector<Site>& sites, std::size_t site,
+                                              const Kinds& kinds, Samples& samples) {
+  const std::size_t module = tree.module_of(site), parent = tree[module].parent;
+  if (!tree[module].inside.empty() || parent == Module::kRoot || !tree.block_of(site) ||
+      kinds.at(kind_of(sites[site])).size() > 1)
+    return std::nullopt;
+  std::optional<std::size_t> found;
+  for (const std::size_t other : tree[parent].inside)
+    for (const std::size_t beside : tree[other].outputs) {
+      if (other == module) continue;
+      if (samples.is_function(beside, site)) return std::nullopt;
+      for (const std::size_t like : kinds.at(kind_of(sites[beside])))
+        if (like > site && like > found.value_or(site) && like != beside &&
+            samples.is_function(like, site))
+          found = like;
+    }
+  return found;
+}
+
 // The step beside a site whose output it holds, far behind it: a dropout that a stack of layers
 // calls first on its input and then on its output. Not where it holds what an earlier step gave.
 std::optional<std::size_t> repeats(const ModuleTree& tree, const std::vector<Site>& sites,
@@ -176,6 +203,8 @@ void move_last_calls(std::vector<Site>& sites) {
   for (std::size_t i = 0; i < sites.size(); ++i) copies[i] = i;
   for (std::size_t i = 0; i < sites.size(); ++i)
     if (sites[i].copy_of) copies[*sites[i].copy_of] = i;
+  Kinds kinds;
+  for (std::size_t i = 0; i < sites.size(); ++i) kinds[kind_of(sites[i])].push_back(i);
   std::vector<Position> places;
   for (std::size_t i = 0; i < sites.size(); ++i) {
     places.emplace_back(i, kStays);
@@ -185,6 +214,8 @@ void move_last_calls(std::vector<Site>& sites) {
       places[i] = {*output, kBehind};
     else if (const auto source = function_of(tree, i, sites.size(), samples))
       places[i] = {*source, kBehind};
+    else if (const auto shared = shared_function_of(tree, sites, i, kinds, samples))
+      places[i] = {*shared, kBehind};
   }
   std::vector<std::size_t> order(sites.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

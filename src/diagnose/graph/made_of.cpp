@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/parallel.h"
+#include "diagnose/limits.h"
 #include "diagnose/noise/roundoff.h"
 #include "diagnose/replay/activation.h"
 #include "tensor/sample.h"
@@ -47,7 +48,9 @@ std::optional<Sampled> sample(const std::vector<Site>& sites, std::size_t index)
   const Result<Reader> reader = Reader::open(view);
   if (!reader.ok()) return std::nullopt;
   Sampled result{index, values_at(reader.value(), sample_positions(view.elements(), kSample))};
-  if (!std::ranges::all_of(result.values, [](double value) { return std::isfinite(value); }))
+  // Beside a number that stands for infinity, the rounding of a sum hides all others.
+  if (!std::ranges::all_of(result.values,
+                           [](double value) { return std::abs(value) < limits::kStandIn; }))
     return std::nullopt;
   result.roundoff = roundoff_of(view);
   result.size = size_of(result.values);

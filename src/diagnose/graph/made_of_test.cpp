@@ -100,5 +100,12 @@ TEST(MadeOf, TellsASumThatCarriesFromOneThatIsWrong) {
   EXPECT_FALSE(judged(halved));
 }
 
+// What a scan begins its maxima with is larger than all else by 38 orders.
+TEST(MadeOf, SaysNothingBesideANumberThatStandsForInfinity) {
+  Values states = random_values(16 * 24, 1);
+  for (std::size_t i = 0; i < states.size(); i += 2) states[i] = -1e38;
+  EXPECT_EQ(last_made_of({states, random_values(16 * 24, 2)}, DType::f32), "");
+}
+
 }  // namespace
 }  // namespace tensordiff

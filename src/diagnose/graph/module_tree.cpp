@@ -79,12 +79,13 @@ ModuleTree::ModuleTree(const std::vector<Site>& sites) : modules_(1), of_site_(s
 
 // "attn.0" beside "attn.q_proj" is the first output of "attn": modules in a list have numbers only.
 void ModuleTree::give_tuples_to_modules() {
-  const auto is_item = [&](std::size_t i) {
-    return modules_[i].number && modules_[i].stem.empty() && modules_[i].inside.empty();
+  const auto is_number = [&](std::size_t i) {
+    return modules_[i].number && modules_[i].stem.empty();
   };
+  const auto is_item = [&](std::size_t i) { return is_number(i) && modules_[i].inside.empty(); };
   for (std::size_t i = 1; i < modules_.size(); ++i) {
     std::vector<std::size_t>& inside = modules_[i].inside;
-    if (!modules_[i].outputs.empty() || std::ranges::all_of(inside, is_item)) continue;
+    if (!modules_[i].outputs.empty() || std::ranges::all_of(inside, is_number)) continue;
     for (const std::size_t item : inside) {
       if (!is_item(item)) continue;
       for (const std::size_t site : modules_[item].outputs) {

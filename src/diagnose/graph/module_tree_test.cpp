@@ -56,5 +56,11 @@ TEST(ModuleTree, NumbersStagesByTheirLayers) {
   EXPECT_EQ(sites[2].block, 3);
 }
 
+// Some of its modules contain others, and some do not.
+TEST(ModuleTree, AListOfNumbersAloneHasNoOutputs) {
+  const ModuleTree tree(named({"layers.0.conv", "layers.0", "layers.1", "layers.2.conv"}));
+  EXPECT_EQ(tree[tree.module_of(2)].path, ".layers.1");
+}
+
 }  // namespace
 }  // namespace tensordiff

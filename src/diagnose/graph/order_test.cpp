@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "diagnose/graph/edges.h"
 #include "diagnose/graph/extent.h"
 #include "diagnose/graph/last_calls.h"
@@ -283,6 +285,31 @@ TEST(Order, EachTowerHasTokensOfItsOwn) {
 TEST(Order, KnowsRolesAsAHint) {
   EXPECT_EQ(sources_of(Role::query), (std::vector<std::vector<Role>>{{Role::attention_norm}}));
   EXPECT_TRUE(sources_of(Role::other).empty());
+}
+
+// One activation that all blocks call is named in the first and holds what it gave in the last.
+TEST(Order, PutsAModuleThatBlocksShareWhereItWasCalledLast) {
+  const auto order_of = [](const std::string& source) {
+    std::vector<Site> sites = captured({"h.0.fc", "h.0.act", "h.0.proj", "h.0", "h.1.fc",
+                                        "h.1.proj", "h.1", "h.2.fc", "h.2.proj", "h.2"})
+                                  .sites;
+    Values of;
+    for (Site& site : sites) {
+      const Values values = random_values(32, static_cast<unsigned>(&site - sites.data()) + 20);
+      if (site.a.name == source) of = values;
+      site.views.a = view_of({4, 8}, values, DType::f32);
+    }
+    for (double& value : of) value = std::max(value, 0.0);
+    const auto act = std::ranges::find(sites, "h.0.act", [](const Site& s) { return s.a.name; });
+    act->views.a = view_of({4, 8}, of, DType::f32);
+    move_last_calls(sites);
+    Names order;
+    for (const Site& site : sites) order.push_back(site.a.name);
+    return order;
+  };
+  EXPECT_EQ(order_of("h.2.fc"), (Names{"h.0.fc", "h.0.proj", "h.0", "h.1.fc", "h.1.proj", "h.1",
+                                       "h.2.fc", "h.0.act", "h.2.proj", "h.2"}));
+  EXPECT_EQ(order_of("h.0.fc")[1], "h.0.act");
 }
 
 }  // namespace

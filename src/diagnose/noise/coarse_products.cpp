@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -87,6 +88,22 @@ bool has_exact_token(const Run& run, const Site& site, double least) {
   return false;
 }
 
+// Whether most rows of a step repeat others: it looks up a table, or is the same for all sequences,
+// as what is made of positions. Whole numbers and constants are exact in any format.
+bool repeats_rows(const Run& run, const Site& site) {
+  const Result<Matrix> read = read_matrix(site.views.a, run.extent);
+  if (!read.ok() || read.value().rows() < 2) return false;
+  const Matrix& a = read.value();
+  std::vector<uint64_t> order(a.rows());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, [&](uint64_t x, uint64_t y) {
+    return std::ranges::lexicographical_compare(a.row(x), a.row(y));
+  });
+  const auto same = std::ranges::unique(
+      order, [&](uint64_t x, uint64_t y) { return std::ranges::equal(a.row(x), a.row(y)); });
+  return 2 * same.size() >= a.rows();
+}
+
 }  // namespace
 
 bool may_multiply(const Site& site) {
@@ -123,17 +140,21 @@ double shared_rounding(const Run& run, const ModuleTree& tree, const Site& off) 
   if (has_exact_token(run, off, least_error(*format))) return 0;
   // One that is exact shows that products are, whatever it may have read.
   const double exact = least_error(*format);
-  bool shared = false;
+  bool shared = false, alone = true;
   for (const Site& other : run.sites) {
     // An expert that got no token tells nothing.
     if (&other == &off || !other.compared() || other.comparison.diff.compared == 0) continue;
-    if (other.error < exact && multiply_alike(other, off) &&
-        is_leaf(tree, static_cast<std::size_t>(&other - run.sites.data())))
+    const bool alike = multiply_alike(other, off);
+    if (other.error < exact && alike &&
+        is_leaf(tree, static_cast<std::size_t>(&other - run.sites.data())) &&
+        !repeats_rows(run, other))
       return 0;
+    alone = alone && !alike;
     shared = shared || (other.error >= exact && may_multiply(other));
   }
-  // A rounding is that of a run only where more than one step has it.
-  return shared ? format->roundoff : 0;
+  // A rounding is that of a run where more than one step has it, or where there is no other product
+  // of its kind: programs choose it for matmuls, convolutions and recurrent cells each by itself.
+  return shared || alone ? format->roundoff : 0;
 }
 
 // What a step leaves of what its weights, or attention, make of B's own inputs; nothing where that

@@ -226,5 +226,32 @@ TEST(CoarseProducts, AreNotToldByStatistics) {
   }
 }
 
+// Programs choose the rounding of matmuls and of recurrent cells each by itself.
+TEST(CoarseProducts, OfOneKindMayBeOneAlone) {
+  const Values x = random_values(kTokens * kWidth, 1), out = random_values(kTokens * kWidth, 2);
+  Values near = out;
+  for (std::size_t i = 0; i < near.size(); ++i) near[i] *= 1 + 3e-8 * std::sin(double(i));
+  const auto told = [&](int bits) {
+    return alarms({{"embed", x, x},
+                   {"cells.0", out, near},
+                   {"head", product(out, weight_of(3), 23), product(near, weight_of(3), bits)}});
+  };
+  EXPECT_EQ(told(10), "");
+  EXPECT_EQ(told(7), "");
+  EXPECT_EQ(told(4), "head ");
+}
+
+// What is the same for all positions came of no values of the run.
+TEST(CoarseProducts, AreNotDeniedByATable) {
+  std::vector<Held> held = layers({10});
+  Values table = random_values(kWidth, 77);
+  for (std::size_t i = kWidth; i < kTokens * kWidth; ++i) table.push_back(table[i % kWidth]);
+  held.insert(held.begin() + 1, {"model.layers.0.positions.k_proj", table, table});
+  EXPECT_EQ(alarms(held), "");
+  for (std::size_t i = 0; i < table.size(); ++i) table[i] *= 1 + std::sin(double(i));
+  held[1] = {"model.layers.0.positions.k_proj", table, table};
+  EXPECT_NE(alarms(held), "");
+}
+
 }  // namespace
 }  // namespace tensordiff

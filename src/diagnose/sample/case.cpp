@@ -15,8 +15,7 @@ namespace {
 
 // Of what is left where the inputs differ, no more than came in; and it must take away much.
 constexpr double kCarriedGrowth = 1.5;
-constexpr double kCarriedMost = 0.8;  // What leaves more tells nothing.
-constexpr double kCarriedImprovement = 0.6;
+constexpr double kCarriedMost = 0.8;   // What leaves more tells nothing.
 constexpr double kMovedRoundoffs = 4;  // What rounding of both sides does to an extreme.
 
 std::optional<Case> read_case(const Run& run, const Site& site, uint64_t first) {
@@ -119,7 +118,7 @@ bool near_carried(const Case& it, const Explanation& explanation) {
 double most_left(const Case& it, const Explanation& explanation) {
   const double before = explanation.before.value_or(it.before);
   if (it.carried > 0)
-    return std::min(most_near_carried(it, explanation), kCarriedImprovement * before);
+    return std::min(most_near_carried(it, explanation), limits::kImprovement * before);
   return it.norm_a > 0
              ? std::min(it.floor * norm(it.b.values) / it.norm_a, limits::kImprovement * before)
              : 0;

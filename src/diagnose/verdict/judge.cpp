@@ -44,7 +44,6 @@ constexpr double kNoiseRatioSuspicious = 1.5;
 constexpr double kOutOfLine = 2.5;
 
 constexpr double kSameError = 1e-6;  // Of two sums of the same squares, in float64.
-constexpr double kMask = -0x1p60;    // exp of it is 0 in every type, whatever is added to it.
 
 // What is no farther off than the noise before it agrees again, if it was off by far more.
 constexpr double kHealed = 2;
@@ -153,8 +152,8 @@ void judge_by_replay(const Run& run, const std::map<Role, double>& usual, Site& 
 bool masks_alike(const Site& site) {
   const Stats &a = site.comparison.a, &b = site.comparison.b;
   const double lowest = std::min(a.min.value_or(0), b.min.value_or(0));
-  return site.is_lost() && a.nan == 0 && b.nan == 0 && lowest < kMask &&
-         std::max(a.max.value_or(0), b.max.value_or(0)) < -kMask;
+  return site.is_lost() && a.nan == 0 && b.nan == 0 && lowest < -limits::kStandIn &&
+         std::max(a.max.value_or(0), b.max.value_or(0)) < limits::kStandIn;
 }
 
 // What both sides hold twice is judged once, whatever it is called.
@@ -268,9 +267,27 @@ double middle_roundoff(const Run& run, const std::vector<int>& bits, View Aligne
   return *middle;
 }
 
+// ‖b − a‖ / ‖a‖. Numbers that stand for infinity have no size that others could be measured by.
+double error_of(const Site& site, const Extent& extent) {
+  const double all = site.comparison.diff.rel_l2.value_or(0);
+  const Stats& stats = site.comparison.a;
+  const double largest = std::max(std::abs(stats.min.value_or(0)), std::abs(stats.max.value_or(0)));
+  if (largest < limits::kStandIn) return all;
+  const Result<Matrix> a = read_matrix(site.views.a, extent), b = read_matrix(site.views.b, extent);
+  if (!a.ok() || !b.ok() || !same_form(a.value(), b.value())) return all;
+  double gaps = 0, size = 0;
+  for (std::size_t i = 0; i < a.value().values.size(); ++i) {
+    const double x = a.value().values[i], gap = b.value().values[i] - x;
+    if (!(std::abs(x) < limits::kStandIn) || !(std::abs(gap) < limits::kStandIn)) continue;
+    gaps += gap * gap;
+    size += x * x;
+  }
+  return size > 0 ? std::max(all, std::sqrt(gaps / size)) : all;
+}
+
 void measure(Run& run, std::size_t i, const Bits& bits) {
   Site& site = run.sites[i];
-  site.error = site.comparison.diff.rel_l2.value_or(0);
+  site.error = error_of(site, run.extent);
   site.reason.clear();
   site.note.clear();
   site.roundoff = 0;

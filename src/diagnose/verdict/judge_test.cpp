@@ -11,6 +11,7 @@
 #include "diagnose/noise/roundoff.h"
 #include "diagnose/noise/structure.h"
 #include "diagnose/toys/toy_model.h"
+#include "diagnose/toys/toy_steps.h"
 #include "diagnose/toys/toy_values.h"
 
 namespace tensordiff {
@@ -185,6 +186,20 @@ TEST(Noise, TrustsTheNoiseRunOverTheModel) {
   EXPECT_FALSE(diagnose(sites, {}).first);
   for (Site& site : sites) site.noise = 0.2 * site.comparison.diff.rel_l2.value_or(0);
   ASSERT_TRUE(diagnose(sites, {}).first);
+}
+
+// Beside −10³⁸, with which a scan begins, every error would vanish.
+TEST(Noise, IsMeasuredWithoutNumbersThatStandForInfinity) {
+  Values a = random_values(16 * 24, 1), b = a;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (i % 3 == 0)
+      a[i] = b[i] = -1e38;
+    else
+      b[i] *= 1.001;
+  }
+  tensordiff::Run run = make_run(sites_of({{"blocks.0.scan", a, b}, {"blocks.0", a, b}}), {});
+  judge(run);
+  EXPECT_NEAR(run.sites[0].error, 0.001, 1e-5);
 }
 
 }  // namespace

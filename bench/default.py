@@ -151,6 +151,18 @@ def start(bench):
         bench.row(f"start: {name}", cpu * 1e3, "ms CPU", f"{clock * 1e3:.1f} ms")
 
 
+def digests(bench):
+    """Reading a model once, against nothing but reading it; raw_read reads it as both sides."""
+    model = bench.file("tuned-a.safetensors", checkpoint)
+    data.warm(model)
+    raw = min(bench.raw_seconds(model, model, bench.cores) for _ in range(bench.options.repeat))
+    cpu, clock = least(bench.options.repeat, [bench.program, "digest", model, "--out",
+                                              bench.path("tuned-a.digest")])
+    size = os.path.getsize(model)
+    bench.row("digest: 744 MiB / raw read", clock / (raw / 2), "x",
+              f"{size / clock / 1e9:.2f} GB/s; {size / cpu / 1e9:.2f} GB/s for each core")
+
+
 def plans(bench):
     """What bench/plan_scale.cpp simulates: comparisons that fit on no machine here."""
     out = subprocess.run([os.path.join(bench.tools, "plan_scale")], capture_output=True, text=True,
@@ -162,6 +174,6 @@ def plans(bench):
 
 def run(bench):
     for name, part in [("default", the_default), ("files", many_files), ("start", start),
-                       ("plan", plans)]:
+                       ("digest", digests), ("plan", plans)]:
         if bench.wanted(name):
             part(bench)

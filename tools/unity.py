@@ -62,11 +62,18 @@ def declared(text):
         if test:
             names.add(f'{test[1]}_{test[2]}_Test')  # The class that GoogleTest makes of it.
             continue
-        head = re.sub(r'\[\[.*?\]\]|\balignas\([^)]*\)', '', statement).split('(')[0]
+        head = re.sub(r'\[\[.*?\]\]|\balignas\([^)]*\)', '', statement)
+        head = without_arguments(head).split('(')[0]
         for one in head.split(','):  # `int kA = 1, kB = 2` declares two.
             words = re.findall(r'[A-Za-z_]\w*', re.split(r'[={\[]', one)[0])
             names.update(words[-1:])
     return names
+
+
+def without_arguments(text):
+    """The text without the arguments of templates, whose commas separate no declarations."""
+    shorter = re.sub(r'(?<=\w)\s*<[^<>;]*>', '', text)
+    return text if shorter == text else without_arguments(shorter)
 
 
 def bodies_as(text, mark):

@@ -44,6 +44,11 @@ class Units(unittest.TestCase):
                                 two="namespace t { int size(long x) { return 1; } }"),
                          [["one"], ["two"]])
 
+    def test_arguments_of_templates_are_no_names(self):
+        self.assertEqual(joined(one="namespace { std::map<Word, std::pair<Side, int>> kAll = {}; }",
+                                two="namespace { struct Word {}; struct Side {}; }"),
+                         [["one", "two"]])
+
     def test_words_in_bodies_comments_and_strings_are_no_names(self):
         self.assertEqual(joined(one='namespace { int f() { int row = 1; return row; } }  // size',
                                 two='namespace { int row() { return "f() {"[0]; } }'),

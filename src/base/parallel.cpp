@@ -49,22 +49,22 @@ Crew everyone;
 struct Loop;
 
 // What the work of this thread belongs to.
-struct Place {
+struct Standing {
   Crew* crew = &everyone;
   const std::atomic<bool>* called_off = nullptr;
   Loop* loop = nullptr;  // The innermost.
 };
-thread_local Place place;
+thread_local Standing standing;
 
 class At {
  public:
-  explicit At(const Place& there) : before_(place) { place = there; }
-  ~At() { place = before_; }
+  explicit At(const Standing& there) : before_(standing) { standing = there; }
+  ~At() { standing = before_; }
   At(const At&) = delete;
   At& operator=(const At&) = delete;
 
  private:
-  Place before_;
+  Standing before_;
 };
 
 // One for_each_index(), on the stack of whoever called it.
@@ -97,7 +97,7 @@ struct Loop {
 
   const std::function<void(std::size_t)>& work;
   const std::size_t count;
-  const Place around;  // Where it was started.
+  const Standing around;  // Where it was started.
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> stopped = false;
 
@@ -220,18 +220,18 @@ void set_threads(std::size_t count) { everyone.most = count; }
 std::size_t threads() { return everyone.size(); }
 
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work) {
-  if (count < 2 || place.crew->size() == 1) {
+  if (count < 2 || standing.crew->size() == 1) {
     for (std::size_t index = 0; index < count && !called_off(); ++index) work(index);
     return;
   }
-  Loop loop{work, count, place};
+  Loop loop{work, count, standing};
   Pool::the().run(loop);
 }
 
 void with_threads(std::size_t count, const std::function<void()>& work) {
   Crew crew;
   crew.most = count;
-  const At here({&crew, place.called_off, place.loop});
+  const At here({&crew, standing.called_off, standing.loop});
   work();
 }
 
@@ -240,7 +240,7 @@ Cancellation::~Cancellation() = default;
 
 void Cancellation::run(const std::function<void()>& work) {
   if (cancelled()) return;
-  const At here({place.crew, &context_->asked, place.loop});
+  const At here({standing.crew, &context_->asked, standing.loop});
   work();
 }
 
@@ -248,6 +248,6 @@ void Cancellation::cancel() { context_->asked = true; }
 
 bool Cancellation::cancelled() const { return context_->asked; }
 
-bool called_off() { return place.called_off && *place.called_off; }
+bool called_off() { return standing.called_off && *standing.called_off; }
 
 }  // namespace tensordiff

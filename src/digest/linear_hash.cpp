@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "compare/kernels/decode.h"
-#include "compare/measure.h"
+#include "compare/kernels/limb_sums.h"
 #include "compare/metrics.h"
 #include "compare/reduce.h"
+#include "compare/tile_sums.h"
+#include "tensor/reader.h"
 
 namespace tensordiff {
 namespace {
@@ -19,8 +22,8 @@ constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
 // Fixed for good, since digests last. The first hexadecimal digits of pi behind the point.
 constexpr uint64_t kRows[] = {0x0243f6a8885a308dU, 0x04093822299f31d0U};
 constexpr uint64_t kColumns[] = {0x13198a2e03707344U, 0x082efa98ec4e6c89U};
-// Powers that are kept: a sum of so many products of 32 and 61 bits fits into 128.
-constexpr std::size_t kPowers = 4096;
+// Powers that are kept.
+constexpr std::size_t kPowers = kernels::LimbedPowers::kCount;
 // How many elements one task reads; blocks of 65,536, as compare() does.
 constexpr uint64_t kChunkBlocks = 16;
 
@@ -43,11 +46,16 @@ uint64_t power(uint64_t base, uint64_t exponent) {
 
 struct Powers {
   std::array<std::array<uint64_t, kPowers>, 2> of;
+  kernels::LimbedPowers limbed;
+  std::array<uint64_t, 2> next = {1, 1};  // Behind the last.
 
   explicit Powers(const uint64_t (&bases)[2]) {
     for (std::size_t lane = 0; lane < 2; ++lane) {
-      uint64_t power = 1;
-      for (uint64_t& each : of[lane]) each = power, power = times(power, bases[lane]);
+      for (std::size_t i = 0; i < kPowers; ++i) {
+        of[lane][i] = next[lane];
+        limbed.set(lane, i, next[lane]);
+        next[lane] = times(next[lane], bases[lane]);
+      }
     }
   }
 };
@@ -60,71 +68,94 @@ const Powers& column_powers() {
   return powers;
 }
 
-uint32_t canonical(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t size = bits << 1;
-  return size == 0 ? 0 : size > 0xff000000U ? 0x7fc00000U : bits;
+// Whether a float holds all of it.
+bool is_narrow(double value) {
+  return static_cast<double>(static_cast<float>(value)) == value || std::isnan(value);
 }
+
+uint32_t narrow_bits(double value) { return std::bit_cast<uint32_t>(static_cast<float>(value)); }
 
 uint64_t canonical(double value) {
-  const float narrow = static_cast<float>(value);
-  if (static_cast<double>(narrow) == value || std::isnan(value)) return canonical(narrow);
-  return reduced(std::bit_cast<uint64_t>(value));
+  return is_narrow(value) ? kernels::digest_bits(narrow_bits(value))
+                          : reduced(std::bit_cast<uint64_t>(value));
 }
 
-// The elements as numbers of the field, and whether each has at most 32 bits.
+// The elements of a tile as numbers of the field.
 class Numbers {
  public:
   explicit Numbers(const Reader& reader)
       : reader_(reader),
         dtype_(reader.view().dtype),
-        narrow_(!is_complex(dtype_) && kernels::fits_float(dtype_)) {}
+        floats_only_(!is_complex(dtype_) && kernels::fits_float(dtype_)) {}
 
-  bool narrow() const { return narrow_; }
-
-  void read(uint64_t first, std::size_t count) {
-    if (narrow_) {
-      const std::byte* raw = reader_.raw(first, count, buffer_);
-      floats_.resize(count), small_.resize(count);
-      kernels::decode(dtype_, raw, count, floats_.data());
-      for (std::size_t i = 0; i < count; ++i) small_[i] = canonical(floats_[i]);
-      return;
-    }
-    const std::size_t parts = is_complex(dtype_) ? 2 : 1;
-    doubles_.resize(count * parts), large_.resize(count);
-    reader_.components(first, count, doubles_.data());
-    for (std::size_t i = 0; i < count; ++i) {
-      large_[i] = canonical(doubles_[i * parts]);
-      if (parts == 2) large_[i] = plus(large_[i], times(canonical(doubles_[i * 2 + 1]), kRows[1]));
-    }
+  // Returns what they are like.
+  Moments read(uint64_t first, std::size_t count) {
+    const std::byte* raw = reader_.raw(first, count, buffer_);
+    if (floats_only_)
+      read_floats(raw, count);
+    else
+      read_doubles(raw, count);
+    return measure_elements(dtype_, raw, count);
   }
 
   // The sum of `count` of them, from `first` on, with the powers from the first one on.
   LinearHash sum(std::size_t first, std::size_t count, const Powers& powers) const {
-    Wide sums[2] = {0, 0};
-    if (narrow_) {
-      const uint32_t* values = small_.data() + first;
-      for (std::size_t i = 0; i < count; ++i) {
-        sums[0] += Wide(powers.of[0][i]) * values[i];
-        sums[1] += Wide(powers.of[1][i]) * values[i];
+    LinearHash hash;
+    if (bits_) {
+      const kernels::LimbSums sums = kernels::sum_limbs(bits_ + first, count, powers.limbed);
+      for (std::size_t lane = 0; lane < 2; ++lane) {
+        Wide sum = 0;
+        for (std::size_t limb = 0; limb < kernels::LimbedPowers::kLimbs; ++limb)
+          sum += Wide(sums.of[lane][limb]) << (kernels::LimbedPowers::kBits * limb);
+        hash.lanes[lane] = reduced(sum);
       }
-    } else {
-      for (std::size_t i = 0; i < count; ++i)
-        for (std::size_t lane = 0; lane < 2; ++lane)
-          sums[lane] += times(powers.of[lane][i], large_[first + i]);
+      return hash;
     }
-    return {{reduced(sums[0]), reduced(sums[1])}};
+    for (std::size_t lane = 0; lane < 2; ++lane)
+      for (std::size_t i = 0; i < count; ++i)
+        hash.lanes[lane] = plus(hash.lanes[lane], times(powers.of[lane][i], large_[first + i]));
+    return hash;
   }
 
  private:
+  // Their bits, where they lie or decoded.
+  void read_floats(const std::byte* raw, std::size_t count) {
+    const bool floats = item_bytes(dtype_) == sizeof(float);  // f32, and blocks.
+    if (floats && reinterpret_cast<uintptr_t>(raw) % alignof(uint32_t) == 0) {
+      bits_ = reinterpret_cast<const uint32_t*>(raw);
+      return;
+    }
+    kernels::decode(dtype_, raw, count, floats_.data());
+    std::memcpy(small_.data(), floats_.data(), count * sizeof(float));
+    bits_ = small_.data();
+  }
+
+  // Those of small integers, and of floats that were stored as doubles, have bits of floats too.
+  void read_doubles(const std::byte* raw, std::size_t count) {
+    const bool complex = is_complex(dtype_);
+    decode(dtype_, raw, count, doubles_.data());
+    const auto end = doubles_.begin() + static_cast<std::ptrdiff_t>(count);
+    bits_ = nullptr;
+    if (!complex && std::all_of(doubles_.begin(), end, is_narrow)) {
+      std::transform(doubles_.begin(), end, small_.begin(), narrow_bits);
+      bits_ = small_.data();
+      return;
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      large_[i] = complex ? plus(canonical(doubles_[2 * i]),
+                                 times(canonical(doubles_[2 * i + 1]), kRows[1]))
+                          : canonical(doubles_[i]);
+  }
+
   const Reader& reader_;
   DType dtype_;
-  bool narrow_;
+  bool floats_only_;
   std::vector<std::byte> buffer_;
-  std::vector<float> floats_;
-  std::vector<uint32_t> small_;
-  std::vector<double> doubles_;
-  std::vector<uint64_t> large_;
+  const uint32_t* bits_ = nullptr;  // Of floats, where these hold all of the tile.
+  std::array<float, kTileElements> floats_;
+  std::array<uint32_t, kTileElements> small_;
+  std::array<double, 2 * kTileElements> doubles_;  // Complex values have two parts.
+  std::array<uint64_t, kTileElements> large_;
 };
 
 struct Totals {
@@ -138,27 +169,49 @@ struct Totals {
   }
 };
 
-// Adds elements [first, first + count) of a tensor whose rows have `columns` elements each.
-void add_block(Numbers& numbers, uint64_t first, std::size_t count, uint64_t columns, bool vector,
-               LinearHash& hash) {
-  const uint64_t(&inner)[2] = vector ? kRows : kColumns;
-  const Powers& powers = vector ? row_powers() : column_powers();
-  uint64_t row = first / columns;
-  uint64_t of_row[2] = {power(kRows[0], row), power(kRows[1], row)};
-  for (std::size_t done = 0; done < count;) {
-    const uint64_t column = (first + done) % columns;
-    const std::size_t next = std::min({count - done, std::size_t{columns - column}, kPowers});
-    const LinearHash part = numbers.sum(done, next, powers);
+// Adds the elements of a tensor whose rows have `columns` elements each, from the position `first`
+// on, in their order.
+class Adder {
+ public:
+  Adder(uint64_t first, uint64_t columns, bool vector)
+      : columns_(columns),
+        column_(first % columns),
+        inner_(vector ? row_powers() : column_powers()) {
+    const uint64_t(&bases)[2] = vector ? kRows : kColumns;
     for (std::size_t lane = 0; lane < 2; ++lane) {
-      uint64_t factor = of_row[lane];
-      if (column > 0) factor = times(factor, power(inner[lane], column));
-      hash.lanes[lane] = plus(hash.lanes[lane], times(part.lanes[lane], factor));
+      of_row_[lane] = power(kRows[lane], first / columns);
+      factor_[lane] = times(of_row_[lane], power(bases[lane], column_));
     }
-    done += next;
-    if (column + next == columns)
-      for (std::size_t lane = 0; lane < 2; ++lane) of_row[lane] = times(of_row[lane], kRows[lane]);
   }
-}
+
+  void add(const Numbers& numbers, std::size_t count, LinearHash& hash) {
+    for (std::size_t done = 0; done < count;) {
+      const std::size_t next = std::min({count - done, std::size_t{columns_ - column_}, kPowers});
+      const LinearHash part = numbers.sum(done, next, inner_);
+      for (std::size_t lane = 0; lane < 2; ++lane)
+        hash.lanes[lane] = plus(hash.lanes[lane], times(part.lanes[lane], factor_[lane]));
+      done += next;
+      advance(next);
+    }
+  }
+
+ private:
+  void advance(std::size_t count) {
+    column_ += count;
+    const bool row_ends = column_ == columns_;
+    if (row_ends) column_ = 0;
+    for (std::size_t lane = 0; lane < 2; ++lane) {
+      if (row_ends) of_row_[lane] = times(of_row_[lane], kRows[lane]);
+      const uint64_t step = count == kPowers ? inner_.next[lane] : inner_.of[lane][count];
+      factor_[lane] = row_ends ? of_row_[lane] : times(factor_[lane], step);
+    }
+  }
+
+  uint64_t columns_, column_;
+  const Powers& inner_;
+  std::array<uint64_t, 2> of_row_;
+  std::array<uint64_t, 2> factor_;
+};
 
 void append(LinearHash& hash, const LinearHash& later, const uint64_t (&bases)[2], uint64_t count) {
   for (std::size_t lane = 0; lane < 2; ++lane)
@@ -203,11 +256,16 @@ Result<Hashed> hash_values(const View& view, const Shape& as) {
   const Totals totals =
       reduce_blocks<Totals>(blocks, kChunkBlocks, {}, [&](uint64_t block, Totals& total) {
         const uint64_t first = block * kBlockElements;
-        const std::size_t count = std::min<uint64_t>(kBlockElements, elements - first);
+        const uint64_t end = std::min(first + kBlockElements, elements);
         Numbers numbers(reader);
-        numbers.read(first, count);
-        add_block(numbers, first, count, columns, vector, total.hash);
-        total.moments.merge(measure_one(reader, first, count));
+        Adder adder(first, columns, vector);
+        Moments moments;
+        for (uint64_t at = first; at < end; at += kTileElements) {
+          const std::size_t count = std::min<uint64_t>(kTileElements, end - at);
+          moments.merge(numbers.read(at, count));
+          adder.add(numbers, count, total.hash);
+        }
+        total.moments.merge(moments);
       });
   if (!reader.intact()) return Error("the file was cut short while it was read");
   return Hashed{totals.hash, stats_from(totals.moments)};

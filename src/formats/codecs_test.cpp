@@ -45,7 +45,7 @@ TEST(Codecs, UndoLz4) {
                  "\x30"
                  "abc",
                  4),
-            "! it does not unpack to the 4 bytes that belong there");
+            "! it does not unpack to the expected 4 bytes");
   EXPECT_EQ(told(unpack_lz4,
                  std::string("\x14"
                              "a\x02\x00\x10"
@@ -120,7 +120,7 @@ TEST(Codecs, SayWhatIsWrongWithBlosc) {
             "! blosc: 21 bytes, but 20 "
             "recorded");
   EXPECT_EQ(told(unpack_blosc, blosc(2, 4, 4, "abcd"), 8),
-            "! blosc: 4 bytes recorded where 8 belong");
+            "! blosc: 4 bytes recorded where 8 are expected");
   EXPECT_EQ(told(unpack_blosc, blosc(2, 4, 4, "abc"), 4), "! blosc: it is cut short");
   EXPECT_EQ(told(unpack_blosc, blosc(2, 4, 0, "abcd"), 4), "! blosc: items or blocks of no size");
   EXPECT_EQ(told(unpack_blosc, blosc(1 << 5, 4, 4, u32(999)), 4), "! blosc: a block is not in it");

@@ -46,9 +46,9 @@ TEST(EvalCallback, SaysWhatIsWrong) {
   const auto error = [](const std::string& file) { return error_of(formats::eval_callback, file); };
   EXPECT_EQ(error(tensor("2, 1, 1, 1", "[ 1.0 ],\n")),
             "'l_out-0': 1 numbers are printed, but its sizes give 2");
-  EXPECT_EQ(error(tensor("2, 1, 1, 1", "[ 1.0, x ],\n")), "'l_out-0': 'x' is no number");
+  EXPECT_EQ(error(tensor("2, 1, 1, 1", "[ 1.0, x ],\n")), "'l_out-0': 'x' is not a number");
   EXPECT_EQ(error(tensor("2, 1", "[ 1.0, 2.0 ],\n")), "2 sizes instead of 4");
-  EXPECT_EQ(error(tensor("-1, 1, 1, 1", "")), "'-1' is no size");
+  EXPECT_EQ(error(tensor("-1, 1, 1, 1", "")), "'-1' is not a size");
   const std::string whole = tensor("1, 1, 1, 1", "[ 1.0 ],\n");
   EXPECT_EQ(error(whole.substr(0, whole.find("sum"))), "'l_out-0': it ends before its sum");
   EXPECT_EQ(error("nothing"), "no tensor is announced near its start");

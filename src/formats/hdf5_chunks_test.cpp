@@ -66,7 +66,7 @@ TEST(Hdf5Chunks, SayWhatIsWrong) {
             "! a chunk of [1099511627776] is larger than 1.0 GiB");
   EXPECT_EQ(changed([](Dataset& d) { d.fill = "x"; }), "! a fill value of odd size");
   EXPECT_EQ(changed([](Dataset& d) { d.chunks[1].bytes = 4; }),
-            "!! chunk at [2]: 4 bytes where 8 belong");
+            "!! chunk at [2]: 4 bytes where 8 are expected");
   EXPECT_EQ(changed([](Dataset& d) { d.filters = {Filter::deflate}; }),
             "!! chunk at [0]: the compressed data is damaged");
   EXPECT_EQ(changed([](Dataset& d) { d.filters = {Filter::fletcher32}; }),

@@ -32,7 +32,7 @@ Result<void> add(const Folder& folder, const std::string& file, DType dtype, std
   if (found == folder.files.end()) return {};
   const uint64_t bytes = found->second.size();
   if (bytes == 0 || bytes % item_bytes(dtype) != 0)
-    return Error("{}: {} bytes are not a whole number of {} elements", file, bytes, name_of(dtype));
+    return Error("{}: {} bytes are not an array of {}", file, bytes, name_of(dtype));
   Tensor tensor;
   tensor.name = std::move(name);
   tensor.view = TRY(contiguous_view(dtype, {bytes / item_bytes(dtype)}, found->second));

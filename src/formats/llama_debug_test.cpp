@@ -31,7 +31,7 @@ TEST(LlamaDebug, SaysWhatIsCutOff) {
     const std::string told = told_folder({{"llamacpp-tiny.bin", kFour.substr(0, size)},
                                           {"llamacpp-tiny-tokens.bin", kTokens},
                                           {"other.npy", test_files::npy_f32({1})}});
-    EXPECT_EQ(told.find("bytes are no array of f32") == std::string::npos,
+    EXPECT_EQ(told.find("bytes are not an array of f32") == std::string::npos,
               size % 4 == 0 && size > 0)
         << told;
   }

@@ -43,11 +43,11 @@ TEST(ModelConfig, KnowsTheOtherSpellings) {
 TEST(ModelConfig, SaysWhatIsWrong) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"[1]", "a configuration is a JSON object"},
-      {R"({"n_head": 0})", "'num_attention_heads' is no size"},
-      {R"({"head_dim": -4})", "'head_dim' is no size"},
-      {R"({"head_dim": 1e30})", "'head_dim' is no size"},
-      {R"({"rms_norm_eps": "small"})", "'rms_norm_eps' is no number above 0"},
-      {R"({"rope_theta": 0})", "'rope_theta' is no number above 0"},
+      {R"({"n_head": 0})", "'num_attention_heads' is not a size"},
+      {R"({"head_dim": -4})", "'head_dim' is not a size"},
+      {R"({"head_dim": 1e30})", "'head_dim' is not a size"},
+      {R"({"rms_norm_eps": "small"})", "'rms_norm_eps' is not a number above 0"},
+      {R"({"rope_theta": 0})", "'rope_theta' is not a number above 0"},
   };
   for (const auto& [text, message] : cases) {
     const Result<ModelConfig> config = parse_model_config(text);

@@ -153,7 +153,7 @@ TEST(Onnx, ReadsExternalDataBesideIt) {
   EXPECT_EQ(
       fault(external({{"location", "w.bin"}, {"offset", "8"}, {"length", "18446744073709551615"}}),
             others),
-      "external data 'w.bin' has 12 bytes, 18446744073709551615 at 8 are asked for");
+      "external data 'w.bin' has 12 bytes, but 18446744073709551615 at offset 8 are needed");
   EXPECT_EQ(fault(external({{"location", "w.bin"}}), others),
             "external data 'w.bin' has 12 bytes for it, its shape needs 8");
 }

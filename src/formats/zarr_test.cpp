@@ -94,9 +94,9 @@ TEST(ZarrStore, SaysWhatIsWrongWithAChunk) {
   };
   EXPECT_EQ(read("gzip", test_files::gzip(kChunk)), "");
   EXPECT_EQ(read("gzip", test_files::gzip(kChunk + "more")),
-            "chunk at [0]: it does not unpack to the 8 bytes that belong there");
+            "chunk at [0]: it does not unpack to the expected 8 bytes");
   EXPECT_EQ(read("gzip", test_files::gzip("few")),
-            "chunk at [0]: it does not unpack to the 8 bytes that belong there");
+            "chunk at [0]: it does not unpack to the expected 8 bytes");
   EXPECT_EQ(read("zstd", test_files::zstd(kChunk)), "");
   EXPECT_EQ(read("zstd", "junk"),
             "chunk at [0]: the compressed data is damaged: Src size is incorrect");

@@ -95,8 +95,8 @@ TEST(LayerPairing, FollowsTheDistanceOfTheLayersThatAgree) {
                            dump_of({{11, kUnrelated}, {12, 2}, {13, kUnrelated + 1}}));
   EXPECT_EQ(found.layers, (Names{"11=1", "12=2", "13=3"}));
   EXPECT_EQ(found.notes[0],
-            "layer 11 of B is compared with layer 1 of A: the layers whose values agree lie as far "
-            "apart");
+            "layer 11 of B is compared with layer 1 of A: layers whose values agree differ by the "
+            "same number");
   EXPECT_EQ(found.notes[1], "layer 12 of B is compared with layer 2 of A: their values agree best");
 }
 
@@ -105,8 +105,8 @@ TEST(LayerPairing, GoesByOrderWhereValuesCannotTell) {
       pair(dump_of({{0, 0}, {1, 1}, {2, 2}}), dump_of({{10, kUnrelated}, {20, kUnrelated + 1}}));
   EXPECT_EQ(found.layers, (Names{"10=0", "20=1"}));
   EXPECT_EQ(found.notes[0],
-            "layer 10 of B is compared with layer 0 of A: no numbers in common and nothing in the "
-            "values to go by, so by order");
+            "layer 10 of B is compared with layer 0 of A: no numbers in common, and the values do "
+            "not decide: paired by order");
 }
 
 TEST(LayerPairing, GoesByOrderWhereAllLayersAreTheSame) {

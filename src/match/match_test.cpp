@@ -203,7 +203,7 @@ TEST(MatchWithin, PairsEachWithEachUpToALimit) {
   EXPECT_EQ(many.pairs.size(), kPairsWithinMax);
   EXPECT_EQ(many.notes,
             Names{"201 tensors make 20,100 pairs, of which the first 20,000 are compared: --path "
-                  "takes fewer tensors, --sort similarity --top N shows the most alike"});
+                  "selects fewer tensors, --sort similarity --top N shows the most alike"});
 }
 
 TEST(Matchers, AreListedOnceWithNameAndSummary) {

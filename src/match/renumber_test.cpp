@@ -34,8 +34,8 @@ TEST(Renumber, TakesLayersInOrderWhereValuesDoNotTell) {
                              {{"net.0.foo", kShape, 11}, {"net.1.foo", kShape, 12}});
   EXPECT_EQ(found.pairs, (Names{"net.3.foo=net.0.foo", "net.4.foo=net.1.foo"}));
   EXPECT_EQ(found.notes,
-            Names{"layers 0 to 1 of B are compared with layers 3 to 4 of A: no numbers in common "
-                  "and nothing in the values to go by, so by order"});
+            Names{"layers 0 to 1 of B are compared with layers 3 to 4 of A: no numbers in common, "
+                  "and the values do not decide: paired by order"});
 }
 
 TEST(Renumber, LeavesLayersThatOverlapAlone) {

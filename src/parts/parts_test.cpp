@@ -38,7 +38,7 @@ TEST(Parts, ThatAreMissingAreNamed) {
 
 TEST(Parts, ThatDoNotBelongAreNamed) {
   EXPECT_EQ(fault_of({part(1, 2), part(2, 2), part(2, 2)}),
-            "p2: part 2 of 2, as is p2; give one of them");
+            "p2: part 2 of 2, as is p2; pass only one of them");
   EXPECT_EQ(fault_of({part(1, 3), part(2, 3, 'x'), part(3, 3)}),
             "p2: part of another comparison: its inputs or options differ from the others");
   EXPECT_EQ(fault_of({part(1, 2), part(2, 3)}), "p1: part 1 of 2, but the others are parts of 3");

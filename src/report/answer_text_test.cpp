@@ -98,7 +98,7 @@ TEST(AnswerText, CountsChangedWeightsAndNamesTheLargestChange) {
 TEST(AnswerText, SaysOnceWhatIsTrueOfManyTensors) {
   Report report = weights(5);
   for (std::size_t i = 0; i < 5; ++i) report.findings.push_back(finding_of(i, "B = A + 0.001"));
-  EXPECT_NE(answer(report).find("findings   5 tensors: B = A + 0.001 (w0, w1, w2, …)\n"),
+  EXPECT_NE(answer(report).find("cause      5 tensors: B = A + 0.001 (w0, w1, w2, …)\n"),
             std::string::npos)
       << answer(report);
 }
@@ -109,7 +109,7 @@ TEST(AnswerText, SaysOnceThatTensorsHoldTheValuesOfOthers) {
                      finding_of(1, "B is another tensor of A: 'w0'")};
   for (Finding& finding : report.findings) finding.code = "other_tensor";
   EXPECT_NE(answer(report).find(
-                "findings   2 tensors: B is another tensor of A (w0 is 'w1', w1 is 'w0')\n"),
+                "cause      2 tensors: B is another tensor of A (w0 is 'w1', w1 is 'w0')\n"),
             std::string::npos)
       << answer(report);
   report.findings.pop_back();
@@ -138,7 +138,7 @@ TEST(AnswerText, SaysOnceWhichOrderBlocksAreIn) {
     finding.code = "block_permutation";
     finding.parameters = {{"source", std::vector<uint64_t>{0, 2, 1, 3}}};
   }
-  EXPECT_NE(answer(report).find("findings   2 tensors: 4 blocks are in the order [0, 2, 1, 3], in "
+  EXPECT_NE(answer(report).find("cause      2 tensors: 4 blocks are in the order [0, 2, 1, 3], in "
                                 "rows or columns (w0, w1)\n"),
             std::string::npos)
       << answer(report);

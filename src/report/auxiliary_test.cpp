@@ -27,7 +27,7 @@ TEST(ListAuxiliary, TakesWhatIsNoWeightOutOfTheLists) {
   EXPECT_EQ(report.auxiliary_a[1].why, "counter");
   EXPECT_EQ(report.notes,
             (std::vector<std::string>{"B: 1 weight was dequantized from int4 (AWQ, groups of 2)",
-                                      "only in A, and no weight: counter (2)"}));
+                                      "only in A, not weights: counter (2)"}));
   report.summary = summarise(report);
   EXPECT_EQ(report.summary.verdict, Conclusion::different);
   report.only_a.clear();

@@ -107,14 +107,6 @@ double at_zeros(const Row& pair) {
   return all > 0 ? zeros / all : 0;
 }
 
-// What rounding leaves of a zero change: Σ (half a step)² / 3 over the patch.
-double rounding_energy(const Dense& patch, DType dtype) {
-  const double relative = precision_of(dtype).relative;
-  double sum = 0;
-  for (const double value : patch.values) sum += relative * relative * value * value / 3;
-  return sum;
-}
-
 // What rounding each value of a patch by up to half a step leaves in its largest direction. The
 // places within a step are those of a fixed series.
 double rounding_direction(const Dense& patch, DType dtype) {
@@ -130,15 +122,23 @@ double rounding_direction(const Dense& patch, DType dtype) {
 
 constexpr double kRoundingLeft = 1.5;  // Times what rounding leaves on average.
 
-// How many directions are larger than rounding makes them, where the rest is no more than rounding;
-// 0: none in the first half.
-std::size_t rank_above(const Spectrum& spectrum, const Dense& patch, DType dtype) {
-  const double noise = rounding_energy(patch, dtype);
+// How many directions leave no more than rounding values of so many squares leaves of a zero
+// change, Σ (half a step)² / 3; 0: none are left, or more than half of them.
+std::size_t rank_beside_rounding(const Spectrum& spectrum, double squares, DType dtype) {
+  const double relative = precision_of(dtype).relative;
+  const double noise = relative * relative * squares / 3;
   double left = spectrum.total();
   std::size_t rank = 0;
   while (rank <= spectrum.energies.size() / 2 && left > kRoundingLeft * noise)
     left -= spectrum.energies[rank++];
-  if (rank == 0 || left > kRoundingLeft * noise) return 0;
+  return left > kRoundingLeft * noise ? 0 : rank;
+}
+
+// How many directions are larger than rounding makes them, where the rest is no more than rounding;
+// 0: none in the first half.
+std::size_t rank_above(const Spectrum& spectrum, const Dense& patch, DType dtype) {
+  std::size_t rank = rank_beside_rounding(spectrum, dot(patch.values, patch.values), dtype);
+  if (rank == 0) return 0;
   const double most = rounding_direction(patch, dtype);
   while (rank < spectrum.energies.size() / 2 && spectrum.energies[rank] > 1.1 * most) ++rank;
   return rank;
@@ -195,10 +195,10 @@ Maybe preserved(const View& a, const View& b, std::string_view along, double tol
 
 }  // namespace
 
-Maybe find_cast(const Row& pair) {
-  if (!is_float(pair.a.dtype) || !is_float(pair.b.dtype)) return std::nullopt;
-  const Result<std::vector<double>> a = read_values(pair.views.a, kSample);
-  const Result<std::vector<double>> b = read_values(pair.views.b, kSample);
+// The same by a sample of so many values.
+static Maybe find_cast(const Row& pair, std::size_t sample) {
+  const Result<std::vector<double>> a = read_values(pair.views.a, sample);
+  const Result<std::vector<double>> b = read_values(pair.views.b, sample);
   if (!a.ok() || !b.ok() || a.value().empty()) return std::nullopt;
   const bool eight = info(pair.b.dtype).bits == 8 && is_plain(pair.b.dtype);
   if (eight && is_rounded(a.value(), b.value(), pair.b.dtype))
@@ -210,6 +210,13 @@ Maybe find_cast(const Row& pair) {
       return EditFound{Edit::cast, fmt::format("from {}", name_of(dtype)), 1};
   }
   return std::nullopt;
+}
+
+Maybe find_cast(const Row& pair) {
+  if (!is_float(pair.a.dtype) || !is_float(pair.b.dtype)) return std::nullopt;
+  // What is no cast shows in a few values.
+  constexpr std::size_t kFew = 64;
+  return find_cast(pair, kFew) ? find_cast(pair, kSample) : std::nullopt;
 }
 
 Maybe find_pruning(const Study& study, const Row& pair, const Profile& profile) {
@@ -243,17 +250,20 @@ Maybe find_low_rank(const Row& pair, const Profile& profile) {
   const LowRank cliff = low_rank_of(spectrum);
   if (cliff.rank > 0)
     return EditFound{Edit::low_rank, fmt::format("rank {}", cliff.rank), cliff.energy};
+  // The energies of B are the squares of its patch: most changes need no second look at that.
+  const DType dtype = coarser(pair.a.dtype, pair.b.dtype);
+  if (rank_beside_rounding(spectrum, 1.001 * profile.spectrum_b.total(), dtype) == 0)
+    return std::nullopt;
   const Result<Dense> patch = read_patch(pair.views.b);
   if (!patch.ok()) return std::nullopt;
-  const std::size_t rank = rank_above(spectrum, patch.value(), coarser(pair.a.dtype, pair.b.dtype));
+  const std::size_t rank = rank_above(spectrum, patch.value(), dtype);
   if (rank == 0) return std::nullopt;
   return EditFound{Edit::low_rank, fmt::format("rank {}", rank), spectrum.held_by(rank)};
 }
 
-// Each row (or column) of B that of A times a number of its own, as norms and activation scales
-// are folded into weights.
-Maybe find_scaled_lines(const Row& pair) {
-  const Result<Dense> a = read_patch(pair.views.a), b = read_patch(pair.views.b);
+// The same by a patch of that size.
+static Maybe find_scaled_lines(const Row& pair, const PatchSize& size) {
+  const Result<Dense> a = read_patch(pair.views.a, size), b = read_patch(pair.views.b, size);
   if (!a.ok() || !b.ok() || a.value().rows < 8 || a.value().columns < 8) return std::nullopt;
   const double relative = 2 * precision_of(coarser(pair.a.dtype, pair.b.dtype)).relative;
   constexpr double kUnexplained = 0.01;
@@ -274,6 +284,13 @@ Maybe find_scaled_lines(const Row& pair) {
   if (scaled(turned(a.value()), turned(b.value())))
     return EditFound{Edit::scaled, "each column by itself", 1};
   return std::nullopt;
+}
+
+// Each row (or column) of B that of A times a number of its own, as norms and activation scales
+// are folded into weights.
+Maybe find_scaled_lines(const Row& pair) {
+  constexpr PatchSize kFew{16, 32};  // Nearly all that are not show it there.
+  return find_scaled_lines(pair, kFew) ? find_scaled_lines(pair, PatchSize()) : std::nullopt;
 }
 
 double rounding_share(const Row& pair) {

@@ -61,7 +61,7 @@ struct Sides {
 // One pair; nothing where B is not quantized.
 std::optional<Quantized> judge(const Row& pair, const Profile& profile, const Sides& sides) {
   if (!is_float(pair.a.dtype)) return std::nullopt;
-  Quantized found{&pair, &profile, "", 32, 32, {}, false, {}};
+  Quantized found{&pair, &profile, "", 32, 32, {}, false, {}, {}};
   if (sides.a) found.bits_a = stored_bits(*sides.a);
   if (sides.b) found.bits = stored_bits(*sides.b);
   const bool narrower = found.bits < found.bits_a;

@@ -37,11 +37,15 @@ void examine(const Study& study, Answer& answer) {
   uint64_t changed = 0, low = 0;
   std::size_t least = 0, most = 0;
   bool sampled = false;
-  Listing list{
-      "changed_matrices", {"tensor", "low_rank", "rank", "energy", "effective_rank"}, {}, 0};
+  Listing list{"changed_matrices",
+               {"tensor", "low_rank", "rank", "energy", "effective_rank", "directions_min"},
+               {},
+               0};
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const Spectrum& spectrum = profiles[i].spectrum_change;
-    if (spectrum.energies.size() < 2 || spectrum.total() <= 0) continue;
+    const bool looked_at = spectrum.energies.size() >= 2 && spectrum.total() > 0;
+    // Too many directions for a low rank: so many of them are known, and no spectrum.
+    if (!looked_at && profiles[i].directions <= 0) continue;
     const LowRank found = rank_of(study, i);
     ++changed;
     sampled |= profiles[i].sampled;
@@ -52,7 +56,10 @@ void examine(const Study& study, Answer& answer) {
     }
     const Datum rank = found.rank > 0 ? Datum(uint64_t{found.rank}) : Datum();
     const Datum energy = found.rank > 0 ? Datum(found.energy) : Datum();
-    list.add({weights[i]->a.name, found.rank > 0, rank, energy, spectrum.effective_rank()});
+    const Datum effective = looked_at ? Datum(spectrum.effective_rank()) : Datum();
+    const Datum least_directions =
+        profiles[i].directions > 0 ? Datum(std::floor(profiles[i].directions)) : Datum();
+    list.add({weights[i]->a.name, found.rank > 0, rank, energy, effective, least_directions});
   }
   std::string verdict = "full rank";
   if (changed == 0)
@@ -108,12 +115,15 @@ double directions_of(const Scaled& sample, const Extents& whole) {
   return 1 / (std::max(0.0, of_cycles) + of_one_row + of_one_column + 4 * error);
 }
 
+double low_rank_share(const Row& pair) {
+  return std::min(kLowRankEnergy, 1 - rounding_share(pair));
+}
+
 std::size_t HigherRanks::of(const Row& pair, const Profile& profile) {
   constexpr std::size_t kKindsMax = 8;
   const Shape& shape = pair.views.a.shape;
   if (shape.size() != 2 || std::min(shape[0], shape[1]) <= kUpdateRankMax) return 0;
-  // A low rank holds this share of the change, or all of it but for what rounding may leave.
-  const double share = std::min(kLowRankEnergy, 1 - rounding_share(pair));
+  const double share = low_rank_share(pair);
   if (share > 0 && share * share * profile.directions > kUpdateRankMax) return 0;
   const std::string kind = pattern_of(pair.a.name, pair.a.place);
   const auto known = by_kind_.find(kind);

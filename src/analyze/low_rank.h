@@ -28,6 +28,10 @@ LowRank low_rank_of(const Spectrum& spectrum);
 // errors; 0: the sample does not tell.
 double directions_of(const Scaled& sample, const Extents& whole);
 
+// The share of a change that a low rank holds at least: all of it but for what rounding may leave.
+// Not above 0: rounding may be all of it.
+double low_rank_share(const Row& pair);
+
 // A sample of twice as many rows and columns tells ranks up to this.
 inline constexpr std::size_t kUpdateRankMax = 160;
 

@@ -85,6 +85,13 @@ uint64_t duplicate_rows(const Dense& products) {
   return duplicates;
 }
 
+// Whether the spectrum of a change could show a low rank: it tells ranks of up to half its length.
+bool may_be_low(const Row& pair, double directions, const Dense& patch) {
+  const double share = low_rank_share(pair);
+  const auto half = static_cast<double>(std::min(patch.rows, patch.columns)) / 2;
+  return share <= 0 || share * share * directions <= half;
+}
+
 void measure_patches(const Row& pair, Profile& profile) {
   const View& a = pair.views.a;
   if (profile.rows < 2 || profile.columns < 2) return;
@@ -102,8 +109,9 @@ void measure_patches(const Row& pair, Profile& profile) {
   };
   if (pair.changed()) {
     const Scaled change = scaled(difference(patch_b.value(), patch_a.value()));
-    profile.spectrum_change = spectrum_of(change);
     profile.directions = directions_of(change, {profile.rows, profile.columns});
+    if (may_be_low(pair, profile.directions, patch_a.value()))
+      profile.spectrum_change = spectrum_of(change);
     measure(std::move(patch_b).value(), profile.spectrum_b, profile.rows_b);
   }
   measure(std::move(patch_a).value(), profile.spectrum_a, profile.rows_a);

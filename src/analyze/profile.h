@@ -34,8 +34,9 @@ struct Profile {
   RowFacts rows_a, rows_b;
   uint64_t rows_changed = 0;  // At least so many, where it is half of them or more.
   bool sampled = false;       // The three below are of a patch.
-  Spectrum spectrum_a, spectrum_b, spectrum_change;
-  double directions = 0;  // The whole change has at least so many (directions_of()).
+  Spectrum spectrum_a, spectrum_b;
+  Spectrum spectrum_change;  // Empty, too, where `directions` is too many for a low rank.
+  double directions = 0;     // The whole change has at least so many (directions_of()).
   // The largest distance of the two distributions of values (Kolmogorov–Smirnov), 0 to 1, and how
   // many values of each side it was taken from.
   double distribution_distance = 0;

@@ -140,6 +140,7 @@ class Best {
     constexpr double kMore = 1;
     constexpr int kQuarter = 2;
     if (next.bits_per_value > than.bits_per_value + kMore) return true;
+    if (same_steps(next, than)) return false;  // They share their scale.
     const double gained = next.bits_per_value - cost_of(next);
     return next.bits + kQuarter <= than.bits &&
            gained > than.bits_per_value - cost_of(than) + kMore;

@@ -189,6 +189,32 @@ TEST(Align, DoesNotCutForNearlyTheSame) {
   }
 }
 
+View in_bf16(const View& view) {
+  std::string bytes;
+  for (const float value : values_of(view)) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    bytes += static_cast<char>(bits >> 16 & 0xFF);
+    bytes += static_cast<char>(bits >> 24);
+  }
+  return contiguous_view(DType::bf16, view.shape, ByteSource(bytes_of(bytes))).value();
+}
+
+TEST(Align, CutsAcrossACast) {
+  const View b = noise_view({24, 5}, 1);
+  const View a = stored_as(truncated(b, 0, 20), {20, 5});
+  const View half = in_bf16(b);
+  EXPECT_EQ(text(aligned(a, half).steps), "b.truncate:0,20");
+  Values values = values_of(a);
+  values[7] *= 1.02F;  // More than bf16 rounds.
+  EXPECT_EQ(refusal(f32_view({20, 5}, values), half), "no common layout: [20, 5] against [24, 5]");
+}
+
+TEST(Align, CutsAMatrixThatIsTurned) {
+  const View b = noise_view({5, 24}, 1);
+  const View a = stored_as(permuted(truncated(b, 1, 20), std::vector<uint64_t>{1, 0}), {20, 5});
+  EXPECT_EQ(text(aligned(a, b).steps), "a.permute:1,0 b.truncate:1,20");
+}
+
 TEST(Align, DoesNotCutZeros) {
   EXPECT_EQ(refusal(f32_view({8}, Values(8)), f32_view({9}, Values(9))),
             "no common layout: [8] against [9]");

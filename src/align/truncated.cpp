@@ -13,8 +13,8 @@ bool fits_inside(const Shape& small, const Shape& large) {
   return std::ranges::equal(small, large, std::ranges::less_equal());
 }
 
-std::vector<Plan> propose(const Shape& a, const Shape& b) {
-  const Shape shape_a = without_units(a);
+std::vector<Plan> plans_of(const Shape& a, const Shape& b, const Shape& shape_a,
+                           const Plan& before) {
   const Shape shape_b = without_units(b);
   if (element_count(a).value_or(0) == 0 || element_count(b).value_or(0) == 0) return {};
   const bool a_is_small = fits_inside(shape_a, shape_b);
@@ -23,7 +23,8 @@ std::vector<Plan> propose(const Shape& a, const Shape& b) {
   const Shape& large = a_is_small ? shape_b : shape_a;
 
   Plan plan = drop_units('a', a);
-  for (Step& step : drop_units('b', b)) plan.push_back(std::move(step));
+  for (const Plan& more : {drop_units('b', b), before})
+    plan.insert(plan.end(), more.begin(), more.end());
   for (std::size_t axis = 0; axis < small.size(); ++axis)
     if (small[axis] < large[axis])
       plan.push_back({a_is_small ? 'b' : 'a', Op::truncate, {axis, small[axis]}});
@@ -34,6 +35,15 @@ std::vector<Plan> propose(const Shape& a, const Shape& b) {
       step = {step.side, Op::select, {axis, large[axis] - small[axis], small[axis]}};
     }
   return {plan, from_end};
+}
+
+std::vector<Plan> propose(const Shape& a, const Shape& b) {
+  const Shape shape = without_units(a);
+  std::vector<Plan> plans = plans_of(a, b, shape, {});
+  // A kernel with the tokens along its other axis, where it does not fit as it is.
+  if (plans.empty() && shape.size() == 2)
+    plans = plans_of(a, b, {shape[1], shape[0]}, {{'a', Op::permute, {1, 0}}});
+  return plans;
 }
 
 }  // namespace

@@ -11,58 +11,12 @@
 #include "convert/candidates.h"
 #include "convert/fits.h"
 #include "convert/function.h"
+#include "convert/kind.h"
 #include "convert/misfit.h"
 #include "convert/rope_convention.h"
-#include "naming/affixes.h"
-#include "naming/numbered_name.h"
 
 namespace tensordiff {
 namespace {
-
-// What the names of a pair have in common with the same tensor of other layers.
-struct Kind {
-  std::string a, b;  // With '#' for numbers.
-  std::string part;  // Which part of a fused tensor.
-  Merge merge;       // What it could be merged with.
-
-  auto operator<=>(const Kind&) const = default;
-};
-
-Kind kind_of(const Catalog& a, const Catalog& b, const Pair& pair, const Merge& merge) {
-  Kind kind{numbered_name(a.tensors[pair.a].name).pattern,
-            numbered_name(b.tensors[pair.b].name).pattern, "", merge};
-  for (const std::optional<Section>* section : {&pair.section_a, &pair.section_b})
-    if (*section) kind.part += numbered_name((*section)->label).pattern;
-  return kind;
-}
-
-// TensorFlow numbers the outputs of an operation: "dense/kernel:0".
-std::string_view last_word(std::string_view name) {
-  if (name.ends_with(":0") || name.ends_with(":#")) name.remove_suffix(2);
-  return name.substr(name.find_last_of("./:") + 1);
-}
-
-// Kinds that a converter turns with one line of code: linear weights under one name.
-using Leaves = std::pair<std::string, std::string>;
-
-Leaves leaves_of(const Kind& kind) {
-  return {std::string(last_word(kind.a)), std::string(last_word(kind.b))};
-}
-
-// Tables are looked up, not multiplied: converters that turn matrices leave them as they are.
-bool is_table(Role role) {
-  return role == Role::embedding || role == Role::positions || role == Role::segments ||
-         role == Role::class_token || role == Role::relative_bias;
-}
-
-// q and k share the order of their rows; every other tensor is a class of its own.
-bool has_rope(Role role) { return role == Role::query || role == Role::key; }
-
-// What a program multiplies with by itself ("x @ projection") has its inputs first, the weight of a
-// linear module its outputs.
-bool is_bare(const Tensor& a, const Tensor& b) {
-  return names_parameter(a.name) != names_parameter(b.name);
-}
 
 struct Members {
   std::vector<std::size_t> pairs;
@@ -73,17 +27,10 @@ struct Members {
   bool vector = false;  // One axis: norms and biases.
   bool rope = false;    // Query or key, by the names.
   bool bare = false;    // A parameter of no module on one side, and a weight on the other.
+  std::size_t rank_a = 0, rank_b = 0;
 
   // Kinds that share the order of their rows.
-  std::string rows(const Kind& kind) const { return rope ? "q and k" : kind.a; }
-};
-
-// Tensors that a converter puts through one function: the weights of all norms.
-struct FunctionClass {
-  Leaves leaves;
-  bool vector = false;
-
-  auto operator<=>(const FunctionClass&) const = default;
+  std::string rows(const PairKind& kind) const { return rope ? "q and k" : kind.a; }
 };
 
 // How many of something speak for which value of a part of the form.
@@ -100,15 +47,19 @@ bool adds_ranks(const Form& form) {
   return std::ranges::find(form.whole, Op::sum, &AxisStep::op) != form.whole.end();
 }
 
+constexpr std::size_t kNormsMin = 4;  // Two layers with two norms each.
+
 class Voting {
  public:
   Voting(const Catalog& a, const Catalog& b, const std::vector<Pair>& pairs, std::vector<Fits> fits)
       : a_(a), pairs_(pairs), fits_(std::move(fits)), implied_(implied_rope_rows(a, b)) {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      const Kind kind = kind_of(a, b, pairs[i], fits_[i].merge);
+      const PairKind kind = kind_of(a, b, pairs[i], fits_[i].merge);
       Members& members = kinds_[kind];
       members.pairs.push_back(i);
       members.square |= fits_[i].square;
+      members.rank_a = a.tensors[pairs[i].a].view.shape.size();
+      members.rank_b = b.tensors[pairs[i].b].view.shape.size();
       members.in_layer |= kind.a.find('#') != std::string::npos;
       members.table |=
           is_table(a.tensors[pairs[i].a].place.step) || is_table(b.tensors[pairs[i].b].place.step);
@@ -151,7 +102,7 @@ class Voting {
  private:
   // The pairs of a kind that are of another shape than all that follow its rule, and do alike what
   // other kinds do as well: the last block of a model may be a smaller one.
-  void set_apart(const Kind& kind, const Members& members, Conversion& conversion) const {
+  void set_apart(const PairKind& kind, const Members& members, Conversion& conversion) const {
     const std::size_t index = conversion.rules.size() - 1;
     std::set<Shape> followed;
     for (const std::size_t pair : conversion.rules[index].pairs) followed.insert(shape_of(pair));
@@ -217,7 +168,7 @@ class Voting {
     return (order == RowOrder::as_is || order == RowOrder::rope) && order != implied_->rows.order;
   }
 
-  void pool(const Kind& kind, const Members& members) {
+  void pool(const PairKind& kind, const Members& members) {
     for (const auto& [form, votes] : members.votes) {
       all_rows_[form.rows] += votes;
       all_functions_[form.function] += votes;
@@ -228,6 +179,9 @@ class Voting {
       rows_[members.rows(kind)][form.rows] += votes;
       functions_[{leaves_of(kind), members.vector}][form.function] += votes;
     }
+    for (const auto& [form, votes] : members.votes)
+      if (votes == members.pairs.size())
+        forms_[{leaves_of(kind), members.rank_a, members.rank_b}][form].insert(kind);
     if (members.square || members.vector || !members.in_layer || members.votes.empty()) return;
     std::set<bool> moved;
     for (const auto& [form, votes] : members.votes) moved.insert(form.moves_axes());
@@ -241,15 +195,15 @@ class Voting {
 
   // Whether the matrices of this name that are not square are all transposed, or none: two kinds
   // must say so, since one alone may be special.
-  std::optional<bool> orientation_of(const Kind& kind) const {
+  std::optional<bool> orientation_of(const PairKind& kind) const {
     const auto found = turned_.find(leaves_of(kind));
     if (found == turned_.end() || found->second.size() != 1) return std::nullopt;
     const auto& [moved, kinds] = *found->second.begin();
     return kinds >= 2 ? std::optional(moved) : std::nullopt;
   }
 
-  std::optional<Form> rule_of(const Kind& kind, const Members& members) const {
-    if (members.votes.empty()) return std::nullopt;
+  std::optional<Form> rule_of(const PairKind& kind, const Members& members) const {
+    if (members.votes.empty()) return form_of_others(kind, members);
     std::map<Form, std::size_t> votes = members.votes;
     if (kind.merge.kind != MergeKind::none) keep_merge(kind.merge, votes);
     if (members.square && !members.table)
@@ -267,12 +221,37 @@ class Voting {
                         // A mistake leaves a step out sooner than it adds one.
                         form != Form());
     };
-    const Form best = std::ranges::max_element(votes, {}, weight)->first;
+    Form best = std::ranges::max_element(votes, {}, weight)->first;
+    if (const auto function = function_of_others(kind, members)) best.function = *function;
     return is_supported(kind, members, best) ? best : without_support(best, members);
   }
 
+  // Where no pair fits in any way: what most kinds of the same last name do, at least two.
+  std::optional<Form> form_of_others(const PairKind& kind, const Members& members) const {
+    const auto found = forms_.find({leaves_of(kind), members.rank_a, members.rank_b});
+    if (found == forms_.end() || kind.merge.kind != MergeKind::none) return std::nullopt;
+    const auto kinds = [](const auto& each) { return each.second.size(); };
+    const auto most = std::ranges::max_element(found->second, {}, kinds);
+    // Several forms may come to the same, but then for the same kinds.
+    const bool alone = std::ranges::all_of(found->second, [&](const auto& each) {
+      return kinds(each) < kinds(*most) || each.second == most->second;
+    });
+    return kinds(*most) >= 2 && alone ? std::optional(most->first) : std::nullopt;
+  }
+
+  // What all norms of the layers do, for one outside of them that does not.
+  std::optional<Function> function_of_others(const PairKind& kind, const Members& members) const {
+    if (!members.vector || members.in_layer || members.pairs.size() != 1) return std::nullopt;
+    const Tally<Function>& all = functions_.at({leaves_of(kind), members.vector});
+    const std::size_t own = count_in(all, Function::none);
+    if (all.size() != 2 || own != 1 || members.votes.begin()->first.function != Function::none)
+      return std::nullopt;
+    const auto& [function, count] = *std::next(all.begin());  // The first is none.
+    return count >= kNormsMin ? std::optional(function) : std::nullopt;
+  }
+
   // Whether a second pair of the model does the same. What one pair alone does is no convention.
-  bool is_supported(const Kind& kind, const Members& members, const Form& form) const {
+  bool is_supported(const PairKind& kind, const Members& members, const Form& form) const {
     // Of two layers of which one has its rows in order, the other was converted: nobody reorders
     // rows by a slip.
     if (form.rows.order != RowOrder::as_is && count_in(all_rows_, form.rows) < 2 &&
@@ -313,9 +292,11 @@ class Voting {
   const std::vector<Pair>& pairs_;
   std::vector<Fits> fits_;
   std::optional<ImpliedRows> implied_;  // Of q and k, by the conventions of both formats.
-  std::map<Kind, Members> kinds_;
+  std::map<PairKind, Members> kinds_;
   std::map<std::string, Tally<Rows>> rows_;
   std::map<FunctionClass, Tally<Function>> functions_;
+  // Kinds of which all pairs agree.
+  std::map<LeafClass, std::map<Form, std::set<PairKind>>> forms_;
   std::map<Leaves, Tally<bool>> turned_;  // In kinds.
   Tally<Leaves> turned_squares_;          // In pairs, as are those below.
   int64_t lone_turned_ = 0;               // In pairs: turned less not turned.

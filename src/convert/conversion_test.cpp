@@ -195,6 +195,38 @@ TEST(Conversion, TakesWhatOnePairAloneDoesForNoConvention) {
   EXPECT_EQ(conversion.exceptions[0].pair, 0U);
 }
 
+TEST(Conversion, GivesANormOutsideOfLayersTheFunctionOfTheOthers) {
+  Model model;
+  for (unsigned layer = 0; layer < 2; ++layer)
+    for (const unsigned norm : {0U, 1U}) {
+      const View weight = noise_view({64}, 2 * layer + norm);
+      model.add(fmt::format("model.layers.{}.{}.weight", layer,
+                            norm ? "input_layernorm" : "post_attention_layernorm"),
+                weight, plus_one(weight));
+    }
+  const View last = noise_view({64}, 9);
+  model.add("model.norm.weight", last, last);
+  const Conversion conversion = model.infer();
+  ASSERT_EQ(conversion.exceptions.size(), 1U);
+  EXPECT_EQ(conversion.exceptions[0].pair, 4U);
+  EXPECT_EQ(text_of(conversion.exceptions[0].rule), "B = A + 1");
+}
+
+TEST(Conversion, GivesAKindOfWhichNothingFitsTheFormOfTheOthers) {
+  Model model;
+  for (unsigned layer = 0; layer < 2; ++layer)
+    for (const unsigned part : {0U, 1U, 2U}) {
+      const View weight = noise_view({24, 16}, 10 * layer + part);
+      // The two layers of the last one changed places.
+      const View held = part == 2 ? noise_view({24, 16}, 10 * (1 - layer) + part) : weight;
+      const char* names[] = {"gate_proj", "up_proj", "other_proj"};
+      model.add(fmt::format("layers.{}.{}.weight", layer, names[part]), weight, transposed(held));
+    }
+  const Conversion conversion = model.infer();
+  ASSERT_NE(conversion.form_of(5), nullptr);
+  EXPECT_EQ(text_of(*conversion.form_of(5)), "transposed");
+}
+
 TEST(Conversion, LeavesUnrelatedTensorsToAlignment) {
   Model model;
   model.add("layers.0.w.weight", noise_view({16, 16}, 1), noise_view({16, 16}, 2));

@@ -198,6 +198,29 @@ std::map<Shape, std::vector<std::size_t>> by_shape(const Catalog& catalog,
   return result;
 }
 
+// A table of tokens is padded by some programs: the only matrices that are left, with one axis
+// alike.
+void pair_last_tables(MatchInput& input, Matching& matching) {
+  const auto tables = [](const Catalog& catalog, const std::vector<std::size_t>& free) {
+    std::vector<std::size_t> found;
+    std::ranges::copy_if(free, std::back_inserter(found), [&](std::size_t each) {
+      return catalog.tensors[each].view.shape.size() == 2 && catalog.tensors[each].shards.empty();
+    });
+    return found;
+  };
+  const std::vector<std::size_t> a = tables(input.a, input.free_a),
+                                 b = tables(input.b, input.free_b);
+  if (a.size() != 1 || b.size() != 1) return;
+  const Shape &x = input.a.tensors[a[0]].view.shape, &y = input.b.tensors[b[0]].view.shape;
+  const bool alike =
+      std::ranges::any_of(x, [&](uint64_t size) { return std::ranges::find(y, size) != y.end(); });
+  if (!alike || !may_mean_the_same(input.side_a.places[a[0]], input.side_b.places[b[0]])) return;
+  matching.pairs.push_back(
+      {.a = a[0], .b = b[0], .layer = {}, .stage = {}, .matched_by = &matchers::shape});
+  std::erase(input.free_a, a[0]);
+  std::erase(input.free_b, b[0]);
+}
+
 }  // namespace
 
 void pair_by_prediction(MatchInput& input, Matching& matching) {
@@ -220,6 +243,7 @@ void pair_last(MatchInput& input, Matching& matching) {
     std::erase(input.free_a, i);
     std::erase(input.free_b, j);
   }
+  pair_last_tables(input, matching);
 }
 
 }  // namespace tensordiff

@@ -51,6 +51,14 @@ bool are_copies(std::size_t shared, const StateDict& x, const StateDict& y) {
          2 * shared >= std::max(x.tensors.size(), y.tensors.size());
 }
 
+// An encoder and its decoder may have the same names and shapes, and are one model.
+bool are_towers(const Catalog& catalog, const StateDict& x, const StateDict& y) {
+  const auto tower = [&](const StateDict& dict) {
+    return catalog.tensors[dict.tensors.begin()->second].place.tower;
+  };
+  return tower(x) != Tower::none && tower(y) != Tower::none && tower(x) != tower(y);
+}
+
 // Those that are copies of the first that has any.
 std::vector<StateDict> copies_in(const Catalog& catalog) {
   std::vector<StateDict> dicts = dicts_of(catalog);
@@ -68,7 +76,8 @@ std::vector<StateDict> copies_in(const Catalog& catalog) {
       for (const std::size_t other : holders[key_of(entry)]) ++shared[other];
     std::vector<StateDict> found{dicts[first]};
     for (const auto& [other, count] : shared)
-      if (other != first && are_copies(count, dicts[first], dicts[other]))
+      if (other != first && are_copies(count, dicts[first], dicts[other]) &&
+          !are_towers(catalog, dicts[first], dicts[other]))
         found.push_back(dicts[other]);
     if (found.size() > 1) return found;
   }
@@ -116,8 +125,8 @@ double distance_of(const Catalog& catalog, const StateDict& dict, Others& others
   return looks == 0 ? 1 : sum / static_cast<double>(looks);
 }
 
-// Whether the other side holds about as much as one of them: an encoder and its decoder may have
-// the same names and shapes, and the other side has both.
+// Whether the other side holds about as much as one of them: parts of a model may have the same
+// names and shapes, and the other side has all.
 bool holds_one(const Catalog& other, const Catalog& catalog, const StateDict& dict) {
   double held = 0, one = 0;
   for (const Tensor& tensor : other.tensors)

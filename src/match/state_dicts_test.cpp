@@ -54,6 +54,9 @@ TEST(StateDicts, AreNotChosenWhereBothSidesHaveThemOrNoneHas) {
   add(both, "model.encoder.", 1);
   add(both, "model.decoder.", 100);
   EXPECT_EQ(choose_state_dict(towers, "A", both, true), std::nullopt);
+  read_places(towers);
+  towers.tensors.push_back({"encoder.embed", noise_view({64, 8}, 7), ""});  // The larger part.
+  EXPECT_EQ(choose_state_dict(towers, "A", both, true), std::nullopt);
   Catalog layers;  // The same names below two towers are no copies where the shapes are not.
   add(layers, "encoder.", 1);
   layers.tensors.push_back({"decoder.a.weight", noise_view({4, 4}, 1), ""});

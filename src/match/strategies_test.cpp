@@ -337,6 +337,17 @@ TEST(Tied, LeavesAHeadThatWasLostAlone) {
   EXPECT_EQ(match(both, both).value().pairs.size(), 2U);
 }
 
+// An encoder and a decoder with a table each, of which one has other values than it should.
+TEST(Tied, PairsBothTablesWithTheOnlyOne) {
+  const Catalog once = catalog_of({{"model.shared.weight", {40, 8}, 1}});
+  const Catalog both = catalog_of(
+      {{"encoder.embed_tokens.weight", {40, 8}, 2}, {"decoder.embed_tokens.weight", {40, 8}, 1}});
+  Names pairs = pairs_text(match(once, both).value(), once, both);
+  std::ranges::sort(pairs);
+  EXPECT_EQ(pairs, (Names{"model.shared.weight=decoder.embed_tokens.weight",
+                          "model.shared.weight=encoder.embed_tokens.weight"}));
+}
+
 TEST(PairsFile, ReadsJsonAndSimpleYaml) {
   const std::vector<NamePair> pairs = {{"a.b", "c"}, {"d: e", "f"}};
   for (const char* text :

@@ -50,11 +50,36 @@ bool contains(const std::vector<std::size_t>& list, std::size_t item) {
   return std::ranges::find(list, item) != list.end();
 }
 
+// An encoder and a decoder that share the table of tokens: one side may store it once for both.
+std::optional<std::size_t> only_table(const std::vector<Place>& places) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Place& place = places[i];
+    const bool table = place.known && place.step == Role::embedding &&
+                       place.layer == Place::kNone && place.parameter == Param::weight;
+    if (table && found) return std::nullopt;
+    if (table) found = i;
+  }
+  return found;
+}
+
+bool is_table_of(const Catalog& catalog, const std::vector<Place>& places, std::size_t tensor,
+                 const Tensor& table) {
+  const Place& place = places[tensor];
+  const Shape &x = catalog.tensors[tensor].view.shape, &y = table.view.shape;
+  // One of them may be padded.
+  return place.known && place.step == Role::embedding && place.layer == Place::kNone &&
+         x.size() == 2 && y.size() == 2 && x[1] == y[1];
+}
+
 Result<Proposal> propose(const MatchInput& input) {
   Proposal proposal;
   if (!input.options.read_values || (input.free_a.empty() && input.free_b.empty())) return proposal;
   const Embedding a = embedding_of(input.side_a.places), b = embedding_of(input.side_b.places);
   const auto add = [&](std::size_t of_a, std::size_t of_b) {
+    if (std::ranges::any_of(proposal.pairs,
+                            [&](const Pair& each) { return each.a == of_a && each.b == of_b; }))
+      return;
     Pair pair{.a = of_a, .b = of_b, .layer = {}, .stage = {}, .matched_by = {}};
     pair.tied = true;
     proposal.pairs.push_back(std::move(pair));
@@ -73,6 +98,14 @@ Result<Proposal> propose(const MatchInput& input) {
           is_tied(input.b, *tensor, twin, input.a.tensors[stored]))
         add(stored, *tensor);
   }
+  if (const auto table = only_table(input.side_a.places))
+    for (const std::size_t each : input.free_b)
+      if (is_table_of(input.b, input.side_b.places, each, input.a.tensors[*table]))
+        add(*table, each);
+  if (const auto table = only_table(input.side_b.places))
+    for (const std::size_t each : input.free_a)
+      if (is_table_of(input.a, input.side_a.places, each, input.b.tensors[*table]))
+        add(each, *table);
   return proposal;
 }
 

@@ -116,7 +116,7 @@ const std::vector<Grammar>& grammars() {
         "Module.model.norm.RMSNorm.forward.0.input.0",
         "Module.model.norm.RMSNorm.backward.0.output.0", "Functional.linear.3.forward.output.0"},
        {"model.layers.0.mlp output 0 pass 32768 rank 2", "model.norm output 1", "model.norm.weight",
-        "model.norm.forward.input.0", "model.norm.backward.output.0",
+        "model.norm.inputs.0", "model.norm.backward.output.0",
         "Functional.linear.3.forward.output.0"}},
       {layouts::tensorrt_llm,  // A model in a model: the layers are counted where they are called.
        {"rank0/2.LlamaForCausalLM-1.LlamaModel-2.LlamaDecoderLayer-4.GatedMLP-output.x",

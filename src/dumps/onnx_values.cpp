@@ -152,15 +152,20 @@ class Reading {
     return next != modules_.end() && next->first.starts_with(module + ".");
   }
 
-  // The value that the module gives: the last of its largest ones. Where the order is not known,
-  // a bias is added behind a product, and a norm or an activation ends with a product.
+  // The value that the module gives: the last of its largest ones; of a projection, which may read
+  // more than it gives, those as large as its product. Where the order is not known, a bias is
+  // added behind a product, a norm or an activation ends with a product, and the tokens of a batch
+  // that were put into one row for Gemm come apart again.
   const Value* last_of(const std::string& module, const std::vector<Value>& values) const {
+    const Value* gemm = numbered(values, "Gemm", true);
     uint64_t most = 0;
     for (const Value& value : values) most = std::max(most, value.elements);
+    if (gemm) most = gemm->elements;
     const bool ends_in_product = read_place(module).step == Role::activation;
     const auto rank = [&](const Value& value) {
       if (in_order_) return std::pair(0, static_cast<int64_t>(value.tensor));
-      const int kind = value.op == "Mul" && ends_in_product              ? 4
+      const int kind = value.op == "Reshape" && gemm                     ? 5
+                       : value.op == "Mul" && ends_in_product            ? 4
                        : value.op == "Add" || value.op == "Gemm"         ? 3
                        : value.op.find("Normalization") != value.op.npos ? 3
                        : value.op == "Mul"                               ? 2

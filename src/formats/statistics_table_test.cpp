@@ -44,15 +44,11 @@ TEST(StatisticsTable, ReadsJson) {
 }
 
 TEST(StatisticsTable, ReadsTheTreeOfTransformers) {
-  EXPECT_EQ(
-      read(R"({"module_path": "M", "children": [{"module_path": "M.norm", "inputs": {"args": [)"
-           R"({"mean": "tensor(1.2345e-02)", "max": "tensor(3.)"}]
-}, "outputs": [)"
-           R"({"dtype": "torch.float32", "mean": "tensor(-1.2500e-01)", "max": "tensor(2.)"
-}]
-}]
-})"),
-      "M.norm.0 f16 [2] 2 -0.125" + kNote + "\n");
+  const std::string in = R"_({"mean": "tensor(1.2345e-02)", "max": "tensor(3.)"})_";
+  const std::string out = R"_({"mean": "tensor(-1.2500e-01)", "max": "tensor(2.)"})_";
+  EXPECT_EQ(read(R"_({"module_path": "M", "children": [{"module_path": "M.norm", "inputs": )_" +
+                 in + R"_(, "outputs": [)_" + out + "]}]}"),
+            "M.norm.0 f16 [2] 2 -0.125" + kNote + "\n");
 }
 
 TEST(StatisticsTable, AreAsExactAsTheElementsAndAsWhatIsPrinted) {
@@ -61,14 +57,13 @@ TEST(StatisticsTable, AreAsExactAsTheElementsAndAsWhatIsPrinted) {
   };
   EXPECT_EQ(of("torch.bfloat16", "0.5003662"), "m bf16 [2] 70144 0.5" + kNote + "\n");
   EXPECT_EQ(of("torch.float32", "0.5"), "m bf16 [2] 70144 0.5" + kNote + "\n");
-  EXPECT_EQ(of("torch.float32", "0.50001234"), "m f32 [2] 70000 0.50001234" + kNote + "\n");
+  EXPECT_EQ(of("torch.float32", "0.50001234"), "m f32 [2] 70000 0.500012" + kNote + "\n");
 }
 
 TEST(StatisticsTable, KeepsRowsThatTellTheSame) {
   EXPECT_EQ(read("name,mean,min,max\na,0.123456,0,1\nb,0,0,1\nids,,0,9\n"),
-            "a f32 [3] 1 0.123456 0 b f32 [3] 1 0 0 | 1 rows have other statistics than the most, "
-            "and are left out" +
-                kNote.substr(0) + "\n");
+            "a f32 [3] 1 0.123456 0; b f32 [3] 1 0 0" + kNote +
+                " | 1 rows have other statistics than the most, and are left out\n");
 }
 
 TEST(StatisticsTable, SaysWhatIsWrong) {

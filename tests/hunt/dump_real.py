@@ -117,7 +117,7 @@ def exported(model, ids, folder, in_order=True):
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         torch.onnx.export(Logits().eval(), (ids,), file, input_names=["input_ids"],
-                          output_names=["logits"], opset_version=14)
+                          output_names=["logits"], opset_version=14, dynamo=False)
     graph = onnx.load(file)
     os.remove(file)
     made = list(dict.fromkeys(v for node in graph.graph.node for v in node.output))

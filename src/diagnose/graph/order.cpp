@@ -50,6 +50,45 @@ std::optional<bool> containers_behind(const std::vector<Site>& sites, std::size_
   return all == 0 ? std::nullopt : std::optional(behind >= kInOrder * all);
 }
 
+// Whether steps stand behind what feeds them.
+bool feeds_in_order(const std::vector<const Site*>& steps, std::size_t Site::*capture) {
+  std::map<std::pair<int64_t, Role>, std::size_t> first;
+  for (const Site* step : steps) {
+    const auto at = first.emplace(std::pair(*step->block, step->role), step->*capture).first;
+    at->second = std::min(at->second, step->*capture);
+  }
+  double in_order = 0, all = 0;
+  for (const Site* step : steps) {
+    for (const std::vector<Role>& alternatives : sources_of(step->role)) {
+      bool earlier = false, later = false;
+      for (const Role role : alternatives) {
+        const auto source = first.find({*step->block, role});
+        if (source != first.end()) (source->second > step->*capture ? later : earlier) = true;
+      }
+      // The activation of a gate may be computed before what it is multiplied with.
+      in_order += earlier;
+      all += earlier || later;
+    }
+  }
+  return in_order >= kInOrder * all;
+}
+
+// Whether a file has its steps in the order of the alphabet, which is not that of computing: some
+// stand in front of what feeds them.
+bool is_alphabetical(const std::vector<Site>& sites, std::size_t Site::*capture) {
+  constexpr std::size_t kFew = 20;  // Parts of fused tensors, and numbers: one in so many.
+  std::vector<const Site*> steps;
+  for (const Site& site : sites)
+    if (site.block) steps.push_back(&site);
+  std::ranges::sort(steps, {}, capture);
+  const auto name = [&](std::size_t i) -> const std::string& {
+    return capture == &Site::capture ? steps[i]->a.name : steps[i]->b.name;
+  };
+  std::size_t back = 0;
+  for (std::size_t i = 1; i < steps.size(); ++i) back += name(i) < name(i - 1);
+  return kFew * back <= steps.size() && !feeds_in_order(steps, capture);
+}
+
 // Whether the file of A has its steps as they were computed: in each list layer after layer,
 // nothing before what feeds it, and not merely in the order of the alphabet.
 bool captured_in_order(const std::vector<Site>& sites) {
@@ -65,22 +104,7 @@ bool captured_in_order(const std::vector<Site>& sites) {
     if (*step->block < block->second) return false;
     block->second = *step->block;
   }
-  std::map<std::pair<int64_t, Role>, std::size_t> first;
-  for (const Site* step : steps) first.emplace(std::pair(*step->block, step->role), step->capture);
-  double in_order = 0, all = 0;
-  for (const Site* step : steps) {
-    for (const std::vector<Role>& alternatives : sources_of(step->role)) {
-      bool earlier = false, later = false;
-      for (const Role role : alternatives) {
-        const auto source = first.find({*step->block, role});
-        if (source != first.end()) (source->second > step->capture ? later : earlier) = true;
-      }
-      // The activation of a gate may be computed before what it is multiplied with.
-      in_order += earlier;
-      all += earlier || later;
-    }
-  }
-  return in_order >= kInOrder * all;
+  return feeds_in_order(steps, &Site::capture);
 }
 
 void sort_by_roles(std::vector<Site>& sites) {
@@ -116,7 +140,7 @@ bool starts_with_the_end(const std::vector<Site>& sites, std::size_t Site::*capt
 bool sort_by_capture(std::vector<Site>& sites) {
   for (const auto capture : {&Site::capture, &Site::capture_b}) {
     if (containers_behind(sites, capture) != true) continue;
-    if (starts_with_the_end(sites, capture)) continue;
+    if (starts_with_the_end(sites, capture) || is_alphabetical(sites, capture)) continue;
     std::ranges::stable_sort(sites, {}, capture);
     move_last_calls(sites);
     return true;

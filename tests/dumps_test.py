@@ -254,7 +254,7 @@ class Dumps(unittest.TestCase):
                       tensordiff("show", dump, "--layout", "module-hooks").stdout)
         done = tensordiff("show", dump, "--layout", "nosuch")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("no layout 'nosuch'; there are: forward-hook", done.stderr)
+        self.assertIn("no layout 'nosuch'; known are forward-hook", done.stderr)
 
     def test_what_one_side_has_is_coverage_unless_all_is_required(self):
         dump = self.write("layer-lists", a_run(), "part")

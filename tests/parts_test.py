@@ -114,7 +114,7 @@ class Parts(unittest.TestCase):
         self.fails([*parts, parts[1]], "part-2-of-3.tdpart: part 2 of 3, as is")
         whole = parts[1].read_bytes()
         parts[1].write_bytes(whole[:-100])
-        self.fails(parts, "part-2-of-3.tdpart: torn or changed")
+        self.fails(parts, "part-2-of-3.tdpart: damaged")
         # Doing it again alone is enough.
         tensordiff(A, B, "--part", "2/3", cwd=self.folder)
         self.assertEqual(parts[1].read_bytes(), whole)

@@ -202,7 +202,7 @@ class Hub(RemoteTest):
             (api / "tree").mkdir(parents=True, exist_ok=True)
             (api / "tree/main").write_text(json.dumps(
                 [{"type": "file", "path": path, "size": 5, "oid": "0" * 40}]))
-            self.assertIn("no usable file", self.hub("show", "hf://org/evil", check=2).stderr)
+            self.assertIn("cannot be the name", self.hub("show", "hf://org/evil", check=2).stderr)
 
     def test_words_that_are_no_repository(self):
         for place in ["hf://org", "hf://../b", "hf://org/a@x?y", "hf://org/a b"]:

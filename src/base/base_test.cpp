@@ -117,7 +117,7 @@ TEST(NumberText, ReadsBackTheSame) {
     EXPECT_EQ(std::stod(number_text(number)), number);
 }
 
-TEST(ByteSource, MakesBytesOnDemandAndLetsThemGo) {
+TEST(ByteSource, MakesBytesOnDemandAndKeepsFew) {
   int made = 0;
   const ByteSource source(4, [&]() -> Result<Bytes> {
     ++made;
@@ -131,9 +131,22 @@ TEST(ByteSource, MakesBytesOnDemandAndLetsThemGo) {
     EXPECT_EQ(made, 1) << "shared while somebody holds them";
   }
   EXPECT_EQ(as_text(source.open().value().view), "abcd");
-  EXPECT_EQ(made, 2) << "made again after they were let go";
+  EXPECT_EQ(made, 1) << "so few are kept";
   const ByteSource liar(5, [] { return Result<Bytes>(bytes_of("abcd")); });
   EXPECT_EQ(liar.open().error().message(), "5 bytes expected, 4 found");
+}
+
+TEST(ByteSource, LetsGoOfWhatIsTooMuchToKeep) {
+  constexpr uint64_t kMany = (128U << 20) + 1;
+  int made = 0;
+  const ByteSource source(kMany, [&]() -> Result<Bytes> {
+    ++made;
+    return bytes_of(std::string(kMany, 'x'));
+  });
+  for (int time = 1; time <= 2; ++time) {
+    EXPECT_EQ(source.open().value().size(), kMany);
+    EXPECT_EQ(made, time) << "made again after they were let go";
+  }
 }
 
 TEST(MapFile, SaysWhyItCannot) {

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/byte_owner.h"
@@ -138,11 +139,49 @@ Result<Bytes> map_descriptor(int file, uint64_t size, bool named) {
   return owned_bytes({static_cast<const std::byte*>(address), size}, std::move(owner));
 }
 
-// Whether bytes may be kept for whoever asks next: a mapped file takes no memory, and opening it
+// What was unpacked, and stays: so much of it in memory and so much in temporary files. A small
+// archive is then unpacked once, though several stages look into it; a large one keeps its bounds.
+constexpr uint64_t kMemoryKeptMax = 128U << 20, kFilesKeptMax = 512U << 20;
+std::atomic<uint64_t> memory_kept = 0, files_kept = 0;
+
+// A share of what may stay, given back with it.
+class Share {
+ public:
+  Share() = default;
+  Share(std::atomic<uint64_t>& kept, uint64_t bytes) : kept_(&kept), bytes_(bytes) {}
+  Share(Share&& other) noexcept
+      : kept_(std::exchange(other.kept_, nullptr)), bytes_(other.bytes_) {}
+  Share& operator=(Share&& other) noexcept {
+    std::swap(kept_, other.kept_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Share() {
+    if (kept_) *kept_ -= bytes_;
+  }
+
+ private:
+  std::atomic<uint64_t>* kept_ = nullptr;
+  uint64_t bytes_ = 0;
+};
+
+bool take_share(std::atomic<uint64_t>& kept, uint64_t most, uint64_t bytes, Share& share) {
+  uint64_t before = kept;
+  do {
+    if (bytes > most || before > most - bytes) return false;
+  } while (!kept.compare_exchange_weak(before, before + bytes));
+  share = Share(kept, bytes);
+  return true;
+}
+
+// Whether bytes may be kept for whoever asks next. A mapped file takes no memory, and opening it
 // again takes longer than anything else that is done with a small one.
-bool may_stay(const Bytes& bytes) {
+bool may_stay(const Bytes& bytes, Share& share) {
+  if (dynamic_cast<const MemoryOwner*>(owner_of(bytes)))
+    return take_share(memory_kept, kMemoryKeptMax, bytes.size(), share);
   const auto* mapping = dynamic_cast<const MappingOwner*>(owner_of(bytes));
-  return mapping && mapping->named && mappings < mappings_kept_max();
+  if (!mapping || mappings >= mappings_kept_max()) return false;
+  return mapping->named || take_share(files_kept, kFilesKeptMax, bytes.size(), share);
 }
 
 constexpr std::size_t kCopyBytes = 1 << 16;
@@ -181,7 +220,8 @@ struct ByteSource::Shared {
   Make make;    // and this when they are not.
   std::mutex mutex;
   std::weak_ptr<const Bytes> made;
-  std::shared_ptr<const Bytes> kept;  // Of a file that stays mapped.
+  std::shared_ptr<const Bytes> kept;  // What stays,
+  Share share;                        // and its share of what may.
 };
 
 ByteSource::ByteSource(Bytes bytes) : shared_(std::make_shared<Shared>()), size_(bytes.size()) {
@@ -209,7 +249,7 @@ Result<Bytes> ByteSource::open() const {
     if (made->size() != shared_->size)
       return Error("{} bytes expected, {} found", shared_->size, made->size());
     shared_->made = made;
-    if (may_stay(*made)) shared_->kept = made;
+    if (may_stay(*made, shared_->share)) shared_->kept = made;
   }
   // The Bytes handed out keep `made` alive, and through it the memory, under the real owner.
   struct Lease : ByteOwner {

@@ -38,7 +38,7 @@ STAND_INS = {
         "trace.pt hidden.pt cache.pt ref/hooks.pt port/hooks.pt data_dump/hooks.pt "
         "tllm_debug/hooks.pt dump_path/hooks.pt DUMP dump_path_a/hooks.pt dump_path_b/hooks.pt "
         "out/hooks.pt log/tensor_dumps/hooks.pt DIR/dump_1/hooks.pt output_dir/hooks.pt "
-        "state.msgpack outputs.json",
+        "state.msgpack outputs.json debug/hooks.pt stats.csv",
     "parity/reference.zip": "reference.zip",
     "parity/nan_rows.tar.gz": "mine.tar.gz",
     "logits/logits.pt": "reference/logits.pt mine/logits.npy a.kld b.kld",

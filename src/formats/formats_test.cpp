@@ -131,7 +131,7 @@ std::string example_of(const Format& format) {
              R"({"task": "statistics", "data": {"Module.norm.RMSNorm.forward.0": {"output": [)"
              R"({"Max": 1.5, "Min": -1, "Mean": 0.25, "Norm": 9}]}}})");
        }},
-      {"statistics-table", [] { return std::string("name,mean,max\nmodel.norm,0.25,1.5\n"); }},
+      {"stats-table", [] { return std::string("name,mean,max\nmodel.norm,0.25,1.5\n"); }},
   };
   const auto found = made.find(format.name);
   return found == made.end() ? "" : found->second();

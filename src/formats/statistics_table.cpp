@@ -341,7 +341,7 @@ Result<Catalog> open(const Input& input) {
 }  // namespace
 
 constinit const Format formats::statistics_table = {
-    .name = "statistics-table",
+    .name = "stats-table",
     .summary = "tables of statistics of tensors: CSV or JSON with name, mean, std, min, max",
     .extensions = ".csv .tsv .json .jsonl",
     .recognises = recognises,

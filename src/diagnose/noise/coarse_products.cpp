@@ -140,7 +140,7 @@ double shared_rounding(const Run& run, const ModuleTree& tree, const Site& off) 
   if (has_exact_token(run, off, least_error(*format))) return 0;
   // One that is exact shows that products are, whatever it may have read.
   const double exact = least_error(*format);
-  bool shared = false, alone = true;
+  bool shared = false, alone = true, computed = false;
   for (const Site& other : run.sites) {
     // An expert that got no token tells nothing.
     if (&other == &off || !other.compared() || other.comparison.diff.compared == 0) continue;
@@ -150,11 +150,13 @@ double shared_rounding(const Run& run, const ModuleTree& tree, const Site& off) 
         !repeats_rows(run, other))
       return 0;
     alone = alone && !alike;
+    computed = computed || other.error > 0;
     shared = shared || (other.error >= exact && may_multiply(other));
   }
   // A rounding is that of a run where more than one step has it, or where there is no other product
-  // of its kind: programs choose it for matmuls, convolutions and recurrent cells each by itself.
-  return shared || alone ? format->roundoff : 0;
+  // of its kind and other steps show that B computed them in its own way: programs choose it for
+  // matmuls, convolutions and recurrent cells each by itself.
+  return shared || (alone && computed) ? format->roundoff : 0;
 }
 
 // What a step leaves of what its weights, or attention, make of B's own inputs; nothing where that

@@ -326,7 +326,7 @@ class OneStep {
 
 // They alone are off by more than what comes in.
 TEST(MadeThere, TwoTokensThatChangedPlaces) {
-  OneStep step("post_ln_pre_attn", "key", 0.5);
+  OneStep step("post_ln_pre_attn", "key", 0.2);
   EXPECT_FALSE(step.made(diagnoses::row_permutation));
   const auto row = [&](uint64_t i) {
     return step.b().begin() + std::ptrdiff_t(i * OneStep::kWidth);

@@ -61,6 +61,8 @@ struct Site : Row {
 
 struct Run {
   std::vector<Site> sites;  // In execution order.
+  // Indexes of the sites by role, then by block, then in their order: make_run() fills it.
+  std::vector<std::size_t> by_role = {};
   Extent extent;
   ModelConfig facts;         // Of the configuration, where one was given.
   Weights weights;           // Of the model, where they were given.
@@ -81,6 +83,9 @@ Run make_run(std::vector<Site> sites, const std::vector<std::string>& order);
 // What a step reads of those that hold the same as a source in A: the last before it, as dropout
 // behind a projection.
 const Site* as_read_by(const Run& run, const Site* source, const Site& reader);
+
+// The sites of a role in a block, in their order.
+std::vector<const Site*> sites_of(const Run& run, Role role, std::optional<int64_t> block);
 
 // The site of a role in the block of another, as that reads it; nothing where there is none.
 const Site* find_role(const Run& run, const Site& near, Role role);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <span>
 #include <tuple>
@@ -159,6 +160,14 @@ void sort_by_names(std::vector<Site>& sites, const std::vector<std::string>& ord
 
 }  // namespace
 
+namespace {
+
+std::pair<Role, std::optional<int64_t>> place_of(const Site& site) {
+  return {site.role, site.block};
+}
+
+}  // namespace
+
 Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
   Run run;
   std::size_t weights = 0, layered = 0;
@@ -185,6 +194,9 @@ Run make_run(std::vector<Site> sites, const std::vector<std::string>& order) {
     run.extent = extent_of(sites);
   }
   run.sites = std::move(sites);
+  run.by_role.resize(run.sites.size());
+  std::iota(run.by_role.begin(), run.by_role.end(), std::size_t{0});
+  std::ranges::stable_sort(run.by_role, {}, [&](std::size_t i) { return place_of(run.sites[i]); });
   return run;
 }
 
@@ -201,10 +213,23 @@ const Site* as_read_by(const Run& run, const Site* source, const Site& reader) {
   return source;
 }
 
+std::vector<const Site*> sites_of(const Run& run, Role role, std::optional<int64_t> block) {
+  std::vector<const Site*> found;
+  const auto wanted = std::pair(role, block);
+  if (run.by_role.size() != run.sites.size()) {  // Sites were put together by hand.
+    for (const Site& site : run.sites)
+      if (place_of(site) == wanted) found.push_back(&site);
+    return found;
+  }
+  const auto place = [&](std::size_t i) { return place_of(run.sites[i]); };
+  for (const std::size_t i : std::ranges::equal_range(run.by_role, wanted, {}, place))
+    found.push_back(&run.sites[i]);
+  return found;
+}
+
 const Site* find_role(const Run& run, const Site& near, Role role) {
-  for (const Site& site : run.sites)
-    if (site.role == role && site.block == near.block && site.compared() && !site.aside)
-      return as_read_by(run, &site, near);
+  for (const Site* site : sites_of(run, role, near.block))
+    if (site->compared() && !site->aside) return as_read_by(run, site, near);
   return nullptr;
 }
 

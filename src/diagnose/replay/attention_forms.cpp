@@ -41,11 +41,9 @@ std::vector<uint64_t> head_counts(const Case& it, const AttentionInputs& in) {
 // windows.
 std::vector<double> dumped_numbers(const Case& it, bool floats) {
   std::vector<double> numbers;
-  for (const Site& site : it.run.sites) {
-    const auto& there = site.comparison.diff.a_there;
-    if (site.role == Role::setting && site.block == it.site.block && there &&
-        is_float(site.views.a.dtype) == floats)
-      numbers.push_back(*there);
+  for (const Site* site : sites_of(it.run, Role::setting, it.site.block)) {
+    const auto& there = site->comparison.diff.a_there;
+    if (there && is_float(site->views.a.dtype) == floats) numbers.push_back(*there);
   }
   return numbers;
 }

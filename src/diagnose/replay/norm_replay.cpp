@@ -32,8 +32,8 @@ constexpr double kNoStream = 0.02;  // Share of the output that is no stream at 
 double own_fit(double roundoff) { return std::max(kOwnFitMin, kOwnRoundoffs * roundoff); }
 
 const Site* in_layer(const Run& run, std::optional<int64_t> layer, Role role) {
-  for (const Site& site : run.sites)
-    if (site.role == role && site.block == layer && site.compared() && !site.aside) return &site;
+  for (const Site* site : sites_of(run, role, layer))
+    if (site->compared() && !site->aside) return site;
   return nullptr;
 }
 

@@ -222,8 +222,8 @@ std::vector<const Site*> sites_of(const Run& run, Role role, std::optional<int64
     return found;
   }
   const auto place = [&](std::size_t i) { return place_of(run.sites[i]); };
-  for (const std::size_t i : std::ranges::equal_range(run.by_role, wanted, {}, place))
-    found.push_back(&run.sites[i]);
+  auto at = std::ranges::lower_bound(run.by_role, wanted, {}, place);
+  for (; at != run.by_role.end() && place(*at) == wanted; ++at) found.push_back(&run.sites[*at]);
   return found;
 }
 

@@ -302,16 +302,20 @@ bool wrong_itself(const Run& run, const Site& norm, const TokenRange& at) {
   return norm.created || !replay || replay->alone || !replay->told;
 }
 
-// From the stream itself, where it was dumped. `added`: what came to it since.
-void by_stream(const Run& run, const Site& site, const Site* before, const Site* added,
-               const TokenRange& at, NormReplay& best) {
+// The stream as it was dumped, and what came to it since.
+struct Stream {
+  const Site *before, *added;
+};
+
+void by_stream(const Run& run, const Site& site, const Stream& from, const TokenRange& at,
+               NormReplay& best) {
   Matrix x[2], out[2];
   int which = 0;
   for (const auto side : {&AlignedPair::a, &AlignedPair::b}) {
-    auto stream = read_side(run, before, side, at), whole = read_side(run, &site, side, at);
+    auto stream = read_side(run, from.before, side, at), whole = read_side(run, &site, side, at);
     if (!stream || !whole || !same_form(*stream, *whole) || whole->rows() < kTokensMin) return;
-    if (added) {
-      const auto branch = read_side(run, added, side, at);
+    if (from.added) {
+      const auto branch = read_side(run, from.added, side, at);
       if (!branch || !same_form(*branch, *whole)) return;
       for (std::size_t i = 0; i < branch->values.size(); ++i)
         stream->values[i] += branch->values[i];
@@ -344,8 +348,8 @@ void by_branch(const Run& run, const Site& site, const TokenRange& at, NormRepla
   }
   if (!branch) return;
   branch = as_read_by(run, branch, site);
-  by_stream(run, site, branch, nullptr, at, best);
-  by_stream(run, site, before, branch, at, best);
+  by_stream(run, site, {branch, nullptr}, at, best);
+  by_stream(run, site, {before, branch}, at, best);
 }
 
 }  // namespace
@@ -359,8 +363,8 @@ std::optional<NormReplay> replay_norm(const Run& run, const Site& site, const To
   }
   const NormSources from = sources_of(run, site);
   NormReplay exact;
-  by_stream(run, site, from.before, nullptr, at, exact);
-  if (site.role == Role::mlp_norm) by_stream(run, site, from.before, from.branch, at, exact);
+  by_stream(run, site, {from.before, nullptr}, at, exact);
+  if (site.role == Role::mlp_norm) by_stream(run, site, {from.before, from.branch}, at, exact);
   if (exact.own <= own_fit(site.roundoff)) return exact;
   std::optional<NormReplay> replay = by_norm_before(run, site, from, at);
   return replay && (replay->told || !wrong_itself(run, *from.stream, at)) ? std::move(replay)
